@@ -1,0 +1,16 @@
+// The fixed-width integers as every 64-bit target has them; see ../README.md.
+#pragma once
+
+typedef signed char        int8_t;
+typedef short              int16_t;
+typedef int                int32_t;
+typedef long long          int64_t;
+typedef unsigned char      uint8_t;
+typedef unsigned short     uint16_t;
+typedef unsigned int       uint32_t;
+typedef unsigned long long uint64_t;
+typedef long long          intptr_t;
+typedef unsigned long long uintptr_t;
+
+#define INT32_MAX 2147483647
+#define UINT64_MAX 18446744073709551615ULL
