@@ -1,9 +1,9 @@
 #pragma once
-// What planning must know of a graph, gathered in one pass (linear in nodes and edges).
+// What planning must know of a graph: where a node is, who reads it. Linear in nodes and edges, gathered on first demand.
 
-#include "abi/ggml.h"
+#include "plan/effects.h"
 
-#include <unordered_map>
+#include <string>
 #include <vector>
 
 namespace ggml_ext::plan {
@@ -11,33 +11,47 @@ namespace ggml_ext::plan {
 class graph_index {
 public:
     // `graph` may be a view of a part of a graph; its node array may be reordered through this index only
-    graph_index(const abi::ggml & g, ggml_cgraph * graph);
+    graph_index(const op_table & ops, ggml_cgraph * graph);
 
-    const abi::ggml & ggml() const { return *ggml_; }
+    const op_table &  ops() const { return *ops_; }
+    const abi::ggml & ggml() const { return ops_->ggml(); }
 
     int           n_nodes() const { return graph_->n_nodes; }
     ggml_tensor * node(int i) const { return graph_->nodes[i]; }
 
-    // position of the node that computes `tensor`, -1 where it is none of this graph
+    // position of the node that computes `tensor`; -1 where it is none of this graph, or stands in it more than once
     int find(const ggml_tensor * tensor) const;
 
     // readers of node i in the whole graph (ggml's count: one for each src entry)
     int use_count(int i) const;
 
-    // position of the last node here that reads node i, or a view of its storage; i where there is none
+    // position of the last node here that reads node i or its storage through another tensor; i where there is none
     int last_use(int i) const;
 
-    // root owner of a tensor's storage: follows view_src to its end
-    static const ggml_tensor * owner(const ggml_tensor * tensor);
+    // "node 7 ('ffn_gate')", for reasons; names that ggml gave by itself are left out
+    std::string label(int i) const;
 
     // moves nodes [first, first + count) directly before node `before`, and keeps the index right
     void move(int first, int count, int before);
 
 private:
-    const abi::ggml *                            ggml_;
-    ggml_cgraph *                                graph_;
-    std::unordered_map<const ggml_tensor *, int> position_;
-    std::vector<int>                             last_use_;
+    struct slot {
+        const ggml_tensor * tensor;
+        int                 position;
+    };
+
+    slot & slot_for(const ggml_tensor * tensor) const;
+    void   build_positions() const;
+    void   build_last_use() const;
+    void   note_reads(int reader, int unless_from) const;
+
+    const op_table * ops_;
+    ggml_cgraph *    graph_;
+
+    // open addressing, at most half full; empty until asked for
+    mutable std::vector<slot> slots_;
+    mutable int               shift_ = 0;
+    mutable std::vector<int>  last_use_; // by position; -1: no reader
 };
 
 } // namespace ggml_ext::plan
