@@ -25,6 +25,8 @@ struct ggml_init_params_mirror {
     F(ggml_tensor_overhead, size_t, ())                                                                             \
     F(ggml_graph_overhead_custom, size_t, (size_t, bool))                                                           \
     F(ggml_op_name, const char *, (int32_t))                                                                        \
+    F(ggml_unary_op_name, const char *, (int32_t))                                                                  \
+    F(ggml_glu_op_name, const char *, (int32_t))                                                                    \
     F(ggml_type_name, const char *, (int32_t))                                                                      \
     F(ggml_type_size, size_t, (int32_t))                                                                            \
     F(ggml_blck_size, int64_t, (int32_t))                                                                           \
@@ -68,6 +70,8 @@ struct ggml_init_params_mirror {
     F(ggml_backend_get_default_buffer_type, struct ggml_backend_buffer_type *, (ggml_backend *))                    \
     F(ggml_backend_buft_alloc_buffer, ggml_backend_buffer *, (struct ggml_backend_buffer_type *, size_t))           \
     F(ggml_backend_buffer_free, void, (ggml_backend_buffer *))                                                      \
+    F(ggml_backend_cpu_buffer_from_ptr, ggml_backend_buffer *, (void *, size_t))                                    \
+    F(ggml_backend_tensor_alloc, int32_t, (ggml_backend_buffer *, ggml_tensor *, void *))                           \
     F(ggml_backend_buffer_get_base, void *, (ggml_backend_buffer *))                                                \
     F(ggml_backend_buffer_get_size, size_t, (ggml_backend_buffer *))                                                \
     F(ggml_backend_sched_new, struct ggml_backend_sched *,                                                          \

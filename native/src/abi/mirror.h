@@ -1,9 +1,17 @@
 #pragma once
-// ggml's structs as ggml-ext reads them. probe.h compares each field with the loaded ggml before anything relies on it:
+// ggml's structs as ggml-ext reads them. probes.h compares each field with the loaded ggml before anything relies on it:
 // struct ggml_tensor is public (ggml.h); struct ggml_cgraph is private, its layout was found by probing ggml 0.21, 0.23, 0.27.
 
 #include <cstddef>
 #include <cstdint>
+
+struct ggml_backend;
+struct ggml_backend_buffer;
+struct ggml_backend_buffer_type;
+struct ggml_backend_device;
+struct ggml_backend_reg;
+struct ggml_backend_sched;
+struct ggml_context;
 
 extern "C" {
 
