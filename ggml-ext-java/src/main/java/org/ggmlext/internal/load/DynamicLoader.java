@@ -1,0 +1,65 @@
+package org.ggmlext.internal.load;
+
+import static java.lang.foreign.ValueLayout.ADDRESS;
+import static java.lang.foreign.ValueLayout.JAVA_INT;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.FunctionDescriptor;
+import java.lang.foreign.Linker;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.SymbolLookup;
+import java.nio.file.Path;
+import org.ggmlext.GgmlException;
+import org.ggmlext.internal.Native;
+
+/** Loads shared libraries for the life of the process. */
+public final class DynamicLoader {
+  private static final int RTLD_LAZY = 1;
+
+  private DynamicLoader() {}
+
+  /**
+   * Loads a library.
+   *
+   * @param library a path, or a name for the system's search
+   * @throws GgmlException with the loader's own words if that fails
+   */
+  public static SymbolLookup load(String library) {
+    try {
+      return library.indexOf('/') >= 0
+          ? SymbolLookup.libraryLookup(Path.of(library), Arena.global())
+          : SymbolLookup.libraryLookup(library, Arena.global());
+    } catch (IllegalArgumentException e) {
+      throw new GgmlException("cannot load " + library + ": " + reason(library), e);
+    }
+  }
+
+  /** Why the loader refuses a library: Java's own message leaves that out. */
+  private static String reason(String library) {
+    Linker linker = Linker.nativeLinker();
+    SymbolLookup libc = linker.defaultLookup();
+    var dlopen = libc.find("dlopen");
+    var dlerror = libc.find("dlerror");
+    if (dlopen.isEmpty() || dlerror.isEmpty()) {
+      return "the system's loader refuses it";
+    }
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment handle =
+          (MemorySegment)
+              linker
+                  .downcallHandle(dlopen.get(), FunctionDescriptor.of(ADDRESS, ADDRESS, JAVA_INT))
+                  .invokeExact(arena.allocateFrom(library), RTLD_LAZY);
+      if (!Native.isNull(handle)) {
+        return "the system's loader accepts it, Java does not";
+      }
+      MemorySegment message =
+          (MemorySegment)
+              linker.downcallHandle(dlerror.get(), FunctionDescriptor.of(ADDRESS)).invokeExact();
+      return Native.string(message);
+    } catch (RuntimeException | Error e) {
+      throw e;
+    } catch (Throwable e) {
+      throw new AssertionError("a downcall throws no checked exception", e);
+    }
+  }
+}

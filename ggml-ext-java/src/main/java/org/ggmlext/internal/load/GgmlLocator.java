@@ -1,0 +1,131 @@
+package org.ggmlext.internal.load;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Objects;
+import java.util.Optional;
+import java.util.regex.Pattern;
+import java.util.stream.Stream;
+import org.ggmlext.GgmlException;
+import org.jspecify.annotations.Nullable;
+
+/** Finds the folder of ggml's libraries. */
+public final class GgmlLocator {
+  private static final Pattern BASE = Pattern.compile("libggml-base\\.so(\\.\\d+)*");
+  private static final Pattern REGISTRY = Pattern.compile("libggml(\\.v\\d+(\\.\\d+)*)?\\.so(\\.\\d+)*");
+
+  private GgmlLocator() {}
+
+  /**
+   * Where ggml is.
+   *
+   * @param base path of the base library, or its name for the system's loader
+   * @param registry path of the library with the registry of backends, or its name
+   * @param backends folder of the backends; null: where the libraries themselves look
+   */
+  public record Location(String base, String registry, @Nullable Path backends) {
+    /** Whether another location names the same libraries. */
+    public boolean sameAs(Location other) {
+      return base.equals(other.base) && registry.equals(other.registry);
+    }
+
+    @Override
+    public String toString() {
+      return backends != null ? backends.toString() : base + " of the system";
+    }
+  }
+
+  /**
+   * The first place that is given: the argument, the property, the environment, the bundle, the
+   * system.
+   *
+   * @throws GgmlException if that place has no ggml
+   */
+  public static Location locate(@Nullable Path home) {
+    if (home != null) {
+      return inFolder(home, "the given folder");
+    }
+    String property = System.getProperty("ggml.home");
+    if (property != null && !property.isBlank()) {
+      return inFolder(Path.of(property), "the system property ggml.home");
+    }
+    String variable = System.getenv("GGML_HOME");
+    if (variable != null && !variable.isBlank()) {
+      return inFolder(Path.of(variable), "the environment variable GGML_HOME");
+    }
+    Optional<Path> bundle = GgmlBundle.find();
+    if (bundle.isPresent()) {
+      return inFolder(bundle.get(), "the natives jar");
+    }
+    return new Location("libggml-base.so.0", "libggml.so.0", null);
+  }
+
+  private static Location inFolder(Path home, String source) {
+    if (!Files.isDirectory(home)) {
+      throw new GgmlException(
+          "%s, from %s, is no folder; it must hold libggml-base.so and libggml.so"
+              .formatted(home, source));
+    }
+    for (Path folder : List.of(home, home.resolve("lib"))) {
+      Optional<Path> base = library(folder, BASE);
+      if (base.isPresent()) {
+        Path registry =
+            library(folder, REGISTRY)
+                .orElseThrow(
+                    () ->
+                        new GgmlException(
+                            "%s, from %s, has %s but no libggml.so"
+                                .formatted(folder, source, base.get().getFileName())));
+        return new Location(base.get().toString(), registry.toString(), backends(folder));
+      }
+    }
+    throw new GgmlException(
+        "%s, from %s, holds no ggml: there is no libggml-base.so in it or in its folder lib"
+            .formatted(home, source));
+  }
+
+  private static Path backends(Path folder) {
+    // Distributions keep backends in a folder of their own, one for each version of the interface.
+    Path own = folder.resolve("ggml");
+    if (Files.isDirectory(own)) {
+      try (Stream<Path> folders = Files.list(own)) {
+        return folders
+            .filter(path -> path.getFileName().toString().startsWith("backends"))
+            .max(Comparator.naturalOrder())
+            .orElse(folder);
+      } catch (IOException e) {
+        throw new GgmlException("cannot read the folder " + own + ": " + e.getMessage(), e);
+      }
+    }
+    return folder;
+  }
+
+  private static Optional<Path> library(Path folder, Pattern name) {
+    if (!Files.isDirectory(folder)) {
+      return Optional.empty();
+    }
+    try (Stream<Path> files = Files.list(folder)) {
+      return files
+          .filter(path -> name.matcher(fileName(path)).matches())
+          .min(Comparator.comparingInt((Path path) -> fileName(path).length()).thenComparing(path -> path))
+          .map(GgmlLocator::realPath);
+    } catch (IOException e) {
+      throw new GgmlException("cannot read the folder " + folder + ": " + e.getMessage(), e);
+    }
+  }
+
+  private static String fileName(Path path) {
+    return Objects.requireNonNull(path.getFileName()).toString();
+  }
+
+  private static Path realPath(Path path) {
+    try {
+      return path.toRealPath();
+    } catch (IOException e) {
+      throw new GgmlException("cannot read " + path + ": " + e.getMessage(), e);
+    }
+  }
+}
