@@ -1,18 +1,13 @@
 #include "plan/legality.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace ggml_ext::plan {
 
 namespace {
 
-enum tensor_flag { // ggml's
-    FLAG_INPUT   = 1,
-    FLAG_OUTPUT  = 2,
-    FLAG_PARAM   = 4,
-    FLAG_LOSS    = 8,
-    FLAG_COMPUTE = 16,
-};
+constexpr int32_t FLAG_LOSS = 8; // GGML_TENSOR_FLAG_LOSS
 
 bool has_elements(const ggml_tensor * tensor) {
     return std::all_of(std::begin(tensor->ne), std::end(tensor->ne), [](int64_t n) { return n > 0; });
@@ -35,6 +30,9 @@ public:
         }
         for (int i = first_; i < last_ && reason.empty(); ++i) {
             reason = check_consumers(i);
+        }
+        for (int i = first_; i < last_ && reason.empty(); ++i) {
+            reason = check_hidden_readers(i);
         }
         return reason.empty() ? check_final() : reason;
     }
@@ -115,14 +113,9 @@ private:
         int                 itself = 0; // among them its own: a conversion names itself as destination
         for (int j = i; j <= last_; ++j) {
             for (const ggml_tensor * src : index_.node(j)->src) {
-                if (!src) {
-                    continue;
-                }
                 if (src == node) {
                     ++within;
                     itself += j == i;
-                } else if (j > i && owner(src) == node && inside(src) < 0) {
-                    return refuse(j, "reads " + index_.label(i) + " through a view that is no node of the match");
                 }
             }
         }
@@ -138,8 +131,23 @@ private:
         if (within == itself) {
             return refuse(i, "has no consumer in the match");
         }
-        // not of views: their storage is that of an earlier node of the match, which is checked
-        if (!node->view_src && index_.last_use(i) > last_) {
+        return "";
+    }
+
+    // Readers of the storage that ggml counts as readers of another tensor. Not of views: their storage is that of an earlier node.
+    std::string check_hidden_readers(int i) const {
+        const ggml_tensor * node = index_.node(i);
+        if (node->view_src) {
+            return "";
+        }
+        for (int j = i + 1; j <= last_; ++j) {
+            for (const ggml_tensor * src : index_.node(j)->src) {
+                if (src && owner(src) == node && inside(src) < 0) {
+                    return refuse(j, "reads " + index_.label(i) + " through a view that is no node of the match");
+                }
+            }
+        }
+        if (index_.last_use(i) > last_) {
             return refuse(i, "is read outside the match by " + index_.label(index_.last_use(i)) + " through its storage");
         }
         return "";

@@ -65,7 +65,6 @@ inline const graph_ops & ops() {
     return instance;
 }
 
-// enum ggml_type, as far as tests need it
-enum ggml_type_id : int32_t { TYPE_F32 = 0, TYPE_F16 = 1, TYPE_I32 = 26, TYPE_I64 = 27 };
+constexpr int32_t TYPE_F16 = 1, TYPE_I32 = 26, TYPE_I64 = 27; // enum ggml_type; F32: abi/mirror.h
 
 } // namespace ggml_ext::test
