@@ -1,0 +1,38 @@
+#pragma once
+
+// Timing of two sides in one run, interleaved; every figure is the processor time of the fastest of
+// many short rounds on one thread, so that a neighbour on the same machine slows neither side.
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+namespace bench {
+
+// Processor time of the calling thread.
+double thread_seconds();
+
+struct side {
+    const char *          name;
+    std::function<void()> work;
+};
+
+// Seconds a call of each side, measured in turns (a b c, a b c, ...).
+std::vector<double> interleaved(const std::vector<side> & sides);
+
+// Register-only loops of the active instruction set's best multiply-adds, to be timed beside a kernel;
+// macs is what one call does. The scalar kernels are shown against AVX2.
+struct peak {
+    std::function<void()> work;
+    double                macs;
+};
+peak peak_f32();
+peak peak_i8();
+
+// oneDNN with weights in its own layout, one thread; empty functions where it was not found.
+std::function<void()> onednn_f32(int64_t M, int64_t N, int64_t K, const float * x, const float * w, float * dst);
+std::function<void()> onednn_i8(int64_t M, int64_t N, int64_t K, const uint8_t * x, const int8_t * w, int32_t * dst);
+
+} // namespace bench
+
+void gemm_f32_bench();

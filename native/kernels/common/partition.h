@@ -1,0 +1,49 @@
+#pragma once
+
+// Static shares of work for (ith, nth).
+
+#include <stdint.h>
+
+namespace ggml_ext_cpu {
+
+struct range {
+    int64_t begin, end;
+};
+
+struct tile2d {
+    range m, n;
+};
+
+} // namespace ggml_ext_cpu
+
+using ggml_ext_cpu::range;
+using ggml_ext_cpu::tile2d;
+
+namespace {
+
+// Share ith of nth of [0, n), sizes differing by at most one.
+inline range share(int64_t n, int64_t ith, int64_t nth) { return {n * ith / nth, n * (ith + 1) / nth}; }
+
+// Cuts an m_units x n_units grid into nth rectangles: the smallest largest rectangle wins, then the one
+// that reads fewest rows and columns (m_weight, n_weight: bytes to read for one unit).
+inline tile2d share_grid(int64_t m_units, int64_t n_units, int64_t m_weight, int64_t n_weight, int ith, int nth) {
+    int     best_m    = 1;
+    int64_t best_area = INT64_MAX, best_read = INT64_MAX;
+    for (int tm = 1; tm <= nth; tm++) {
+        if (nth % tm != 0) {
+            continue;
+        }
+        const int64_t rows = (m_units + tm - 1) / tm;
+        const int64_t cols = (n_units + nth / tm - 1) / (nth / tm);
+        const int64_t read = rows * m_weight + cols * n_weight;
+        if (rows * cols < best_area || (rows * cols == best_area && read < best_read)) {
+            best_m    = tm;
+            best_area = rows * cols;
+            best_read = read;
+        }
+    }
+    const int tn = nth / best_m;
+    return {share(m_units, ith / tn, best_m), share(n_units, ith % tn, tn)};
+}
+
+} // namespace

@@ -1,0 +1,82 @@
+#pragma once
+
+// One vector type a translation unit, chosen by the build (GGML_EXT_ISA_*). Everything lives in an unnamed
+// namespace and avoids inline functions of the standard library: the linker must never take code that was
+// compiled for a wider instruction set for a narrower one.
+
+#include <stdint.h>
+#include <string.h>
+
+#if defined(GGML_EXT_ISA_AVX512)
+#include "simd_avx512.h"
+#elif defined(GGML_EXT_ISA_AVX2)
+#include "simd_avx2.h"
+#elif defined(GGML_EXT_ISA_NEON)
+#include "simd_neon.h"
+#else
+#include "simd_generic.h"
+#endif
+
+namespace {
+
+inline int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
+
+inline vf load(const float * p) { return *reinterpret_cast<const vf *>(p); }
+inline vi load(const int32_t * p) { return *reinterpret_cast<const vi *>(p); }
+inline void store(float * p, vf v) { *reinterpret_cast<vf *>(p) = v; }
+inline void store(int32_t * p, vi v) { *reinterpret_cast<vi *>(p) = v; }
+
+inline vi set1(int32_t a) { return vi{} + a; }
+
+inline vi bits(vf v) { return reinterpret_cast<vi &>(v); }
+inline vf from_bits(vi v) { return reinterpret_cast<vf &>(v); }
+
+// The first n lanes, the others zero.
+inline vf load_n(const float * p, int n) {
+    vf v = {};
+    memcpy(&v, p, static_cast<size_t>(n) * sizeof(float));
+    return v;
+}
+
+inline void store_n(float * p, vf v, int n) { memcpy(p, &v, static_cast<size_t>(n) * sizeof(float)); }
+
+inline vf to_float(vi v) { return __builtin_convertvector(v, vf); }
+
+inline float sum(vf v) {
+    float lanes[LANES];
+    store(lanes, v);
+    for (int w = LANES / 2; w > 0; w /= 2) {
+        for (int i = 0; i < w; i++) {
+            lanes[i] += lanes[i + w];
+        }
+    }
+    return lanes[0];
+}
+
+inline int32_t max_lane(vi v) {
+    int32_t lanes[LANES];
+    store(lanes, v);
+    int32_t m = lanes[0];
+    for (int i = 1; i < LANES; i++) {
+        m = lanes[i] > m ? lanes[i] : m;
+    }
+    return m;
+}
+
+inline float max_lane(vf v) {
+    float lanes[LANES];
+    store(lanes, v);
+    float m = lanes[0];
+    for (int i = 1; i < LANES; i++) {
+        m = lanes[i] > m ? lanes[i] : m;
+    }
+    return m;
+}
+
+// Round half to even to an integer, for |v| < 2^22: the sum's low mantissa bits are the integer.
+inline vi round_even(vf v) {
+    const float magic = 12582912.0f; // 1.5 * 2^23
+    return bits(v + magic) - 0x4B400000;
+}
+
+} // namespace

@@ -1,0 +1,54 @@
+#pragma once
+
+// Vector exp and GELU. Coefficients are least-maximum-error fits, made for these ranges.
+
+#include "simd.h"
+
+namespace {
+
+// exp(hi + lo) for |lo| < 0.1, hi + lo clamped to [-128, 89]; hi is used as if exact. NaN stays NaN.
+inline vf exp_sum(vf hi, vf lo) {
+    hi         = min(set1(89.0f), max(set1(-128.0f), hi)); // this order of operands keeps NaN
+    const vf x = min(set1(89.0f), max(set1(-128.0f), hi + lo));
+    const vi n = round_even(x * 1.44269504f);
+    const vf m = to_float(n);
+    // ln 2 in two parts; m times the first is exact
+    const vf r = fma(m, set1(-0.693359375f), hi) + fma(m, set1(2.12194440e-4f), lo);
+
+    vf p = set1(0.0013813133f);
+    p    = fma(p, r, set1(0.0083694244f));
+    p    = fma(p, r, set1(0.041668456f));
+    p    = fma(p, r, set1(0.16666515f));
+    p    = fma(p, r, set1(0.49999994f));
+    p    = fma(p, r * r, r) + 1.0f;
+    // 2^n as two factors, so that neither leaves the exponent range
+    const vi half = n >> 1;
+    return p * from_bits((half + 127) << 23) * from_bits((n - half + 127) << 23);
+}
+
+inline vf exp(vf x) { return exp_sum(x, vf{}); }
+
+// x * Phi(x). The tail Phi(-|x|) is exp(-x^2/2) times a smooth function, so that the relative error is
+// small where 1 + erf(x/sqrt 2) would cancel; x^2 is split so that its rounding does not reach the exponent.
+inline vf gelu_erf(vf x) {
+    const vf a  = from_bits(bits(x) & 0x7FFFFFFF);
+    const vf c  = min(set1(15.0f), a);
+    const vf ch = from_bits(bits(c) & ~0xFFF);
+    const vf e  = exp_sum(ch * ch * -0.5f, (c + ch) * (c - ch) * -0.5f);
+    const vf t  = 1.0f / fma(c, set1(0.35f), set1(1.0f));
+
+    vf p = set1(-0.029163787f);
+    p    = fma(p, t, set1(0.14406015f));
+    p    = fma(p, t, set1(-0.25590056f));
+    p    = fma(p, t, set1(0.15939149f));
+    p    = fma(p, t, set1(-0.023262912f));
+    p    = fma(p, t, set1(0.10557444f));
+    p    = fma(p, t, set1(0.11981559f));
+    p    = fma(p, t, set1(0.13986433f));
+    p    = fma(p, t, set1(0.13962126f));
+
+    const vf tail = e * p * t;
+    return x * (x > vf{} ? 1.0f - tail : tail);
+}
+
+} // namespace

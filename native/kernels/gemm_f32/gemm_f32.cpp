@@ -1,0 +1,80 @@
+#include "kernel.h"
+#include "packed.h"
+
+namespace {
+
+constexpr char KIND[8] = "gemmf32";
+
+int64_t panel_count(int64_t n) { return (n + GGML_EXT_SELECT(gemm_f32).nr - 1) / GGML_EXT_SELECT(gemm_f32).nr; }
+
+bool valid(const ggml_ext_cpu_gemm_f32_args & a, int ith, int nth) {
+    return a.M >= 1 && a.N >= 1 && a.K >= 1 && a.packed && a.x && a.dst && ith >= 0 && ith < nth &&
+           (a.M == 1 || (a.x_stride >= static_cast<size_t>(a.K) * sizeof(float) &&
+                         a.dst_stride >= static_cast<size_t>(a.N) * sizeof(float))) &&
+           (a.activation == GGML_EXT_CPU_ACT_NONE || a.activation == GGML_EXT_CPU_ACT_GELU_ERF);
+}
+
+} // namespace
+
+size_t ggml_ext_cpu_gemm_f32_packed_size(int64_t N, int64_t K) {
+    if (N < 1 || K < 1) {
+        return 0;
+    }
+    return sizeof(packed_head) +
+           static_cast<size_t>(panel_count(N)) * static_cast<size_t>(K) * static_cast<size_t>(GGML_EXT_SELECT(gemm_f32).nr) * sizeof(float);
+}
+
+int ggml_ext_cpu_gemm_f32_pack(int64_t N, int64_t K, const float * w, size_t w_stride, void * packed,
+                               size_t packed_size, int ith, int nth) {
+    if (N < 1 || K < 1 || !w || !packed || ith < 0 || ith >= nth ||
+        (N > 1 && w_stride < static_cast<size_t>(K) * sizeof(float))) {
+        return GGML_EXT_CPU_INVALID_ARGUMENT;
+    }
+    if (packed_size < ggml_ext_cpu_gemm_f32_packed_size(N, K)) {
+        return GGML_EXT_CPU_SMALL_BUFFER;
+    }
+    const gemm_f32_kernels & kernels = GGML_EXT_SELECT(gemm_f32);
+    if (ith == 0) {
+        write_head(packed, KIND, N, K);
+    }
+    float *     panels = reinterpret_cast<float *>(static_cast<char *>(packed) + sizeof(packed_head));
+    const range mine   = share(panel_count(N), ith, nth);
+    for (int64_t p = mine.begin; p < mine.end; p++) {
+        const int64_t n0   = p * kernels.nr;
+        const int64_t left = N - n0;
+        kernels.pack_panel(reinterpret_cast<const float *>(reinterpret_cast<const char *>(w) + static_cast<size_t>(n0) * w_stride),
+                           w_stride, left < kernels.nr ? left : kernels.nr, K, panels + n0 * K);
+    }
+    return GGML_EXT_CPU_OK;
+}
+
+size_t ggml_ext_cpu_gemm_f32_scratch_size(int64_t M, int64_t N, int64_t K) {
+    (void) N; // the block of x alone lives in scratch
+    const gemm_f32_kernels & kernels = GGML_EXT_SELECT(gemm_f32);
+    const int64_t            rows    = M < kernels.mc ? M : kernels.mc;
+    const int64_t            depth   = K < kernels.kc ? K : kernels.kc;
+    return rows < 1 || depth < 1 ? 0 : static_cast<size_t>(rows * depth) * sizeof(float);
+}
+
+int ggml_ext_cpu_gemm_f32(const struct ggml_ext_cpu_gemm_f32_args * args, void * scratch, size_t scratch_size, int ith,
+                          int nth) {
+    if (!args || !scratch || !valid(*args, ith, nth)) {
+        return GGML_EXT_CPU_INVALID_ARGUMENT;
+    }
+    if (scratch_size < ggml_ext_cpu_gemm_f32_scratch_size(args->M, args->N, args->K) ||
+        args->packed_size < ggml_ext_cpu_gemm_f32_packed_size(args->N, args->K)) {
+        return GGML_EXT_CPU_SMALL_BUFFER;
+    }
+    if (!head_matches(args->packed, KIND, args->N, args->K)) {
+        return GGML_EXT_CPU_WRONG_PACKING;
+    }
+    const gemm_f32_kernels & kernels = GGML_EXT_SELECT(gemm_f32);
+    const float * panels = reinterpret_cast<const float *>(static_cast<const char *>(args->packed) + sizeof(packed_head));
+    const int64_t m_units = (args->M + kernels.mr - 1) / kernels.mr;
+    const tile2d  mine    = share_grid(m_units, panel_count(args->N), kernels.mr, kernels.nr, ith, nth);
+    const range   rows    = {mine.m.begin * kernels.mr, mine.m.end * kernels.mr < args->M ? mine.m.end * kernels.mr : args->M};
+    if (rows.begin < rows.end && mine.n.begin < mine.n.end) {
+        kernels.run(*args, panels, rows, mine.n, static_cast<float *>(scratch));
+    }
+    return GGML_EXT_CPU_OK;
+}
