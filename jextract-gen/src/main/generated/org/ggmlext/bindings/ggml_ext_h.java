@@ -1145,6 +1145,15 @@ public class ggml_ext_h extends ggml_shared {
     public static int GGML_EXT_KERNEL_REPLAY_REUSABLE() {
         return GGML_EXT_KERNEL_REPLAY_REUSABLE;
     }
+    private static final int GGML_EXT_KERNEL_OVERLAP_SAFE = (int)4L;
+    /**
+     * {@snippet lang=c :
+     * enum ggml_ext_kernel_flag.GGML_EXT_KERNEL_OVERLAP_SAFE = 4
+     * }
+     */
+    public static int GGML_EXT_KERNEL_OVERLAP_SAFE() {
+        return GGML_EXT_KERNEL_OVERLAP_SAFE;
+    }
 
     private static class ggml_ext_register_kernel {
         public static final FunctionDescriptor DESC = FunctionDescriptor.of(

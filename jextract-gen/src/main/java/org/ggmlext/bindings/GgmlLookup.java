@@ -4,6 +4,8 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.SymbolLookup;
 import java.util.Objects;
 import java.util.Optional;
+import org.jspecify.annotations.NullMarked;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Where the generated classes find their functions. Whoever loads the libraries hands them over by
@@ -16,6 +18,7 @@ import java.util.Optional;
  *
  * <p>Safe for use by several threads.
  */
+@NullMarked
 public final class GgmlLookup implements SymbolLookup {
   /** The functions of ggml's own headers. */
   public static final GgmlLookup GGML = new GgmlLookup("ggml");
@@ -24,10 +27,10 @@ public final class GgmlLookup implements SymbolLookup {
   public static final GgmlLookup GGML_EXT = new GgmlLookup("ggml-ext");
 
   private final String library;
-  private SymbolLookup symbols;
+  private @Nullable SymbolLookup symbols;
   private boolean used;
 
-  private GgmlLookup(String library) {
+  GgmlLookup(String library) {
     this.library = library;
   }
 
