@@ -1,0 +1,80 @@
+package org.ggmlext.ext;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.concurrent.atomic.AtomicReference;
+import org.ggmlext.bindings.ggml_backend_h;
+import org.ggmlext.bindings.ggml_ext_cpu_parallel_v1_t;
+import org.ggmlext.bindings.ggml_ext_h;
+import org.ggmlext.internal.callback.CallbackThreads;
+import org.ggmlext.internal.callback.ParallelTarget;
+import org.ggmlext.internal.callback.Registry;
+import org.ggmlext.internal.callback.Stubs;
+
+/** Asks the layer's parallel service to run a task. */
+final class CpuParallel {
+  private static final String SERVICE = "ggml_ext_cpu_parallel_v1";
+
+  private CpuParallel() {}
+
+  static void run(long backend, ParallelTask task) throws Exception {
+    MemorySegment handle = MemorySegment.ofAddress(backend);
+    MemorySegment service = service(handle);
+    Call call = new Call(task);
+    int status =
+        Registry.parallel(
+            call,
+            slot ->
+                ggml_ext_cpu_parallel_v1_t.invoke(
+                    service, handle, Stubs.PARALLEL_TASK, MemorySegment.ofAddress(slot)));
+    call.rethrow();
+    if (status == ggml_ext_h.GGML_EXT_STATUS_ABORTED()) {
+      throw new IllegalStateException("the backend's abort callback asked to stop");
+    }
+    ExtStatus.check(status);
+  }
+
+  private static MemorySegment service(MemorySegment backend) {
+    MemorySegment device = ggml_backend_h.ggml_backend_get_device(backend);
+    MemorySegment registry = ggml_backend_h.ggml_backend_dev_backend_reg(device);
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment service =
+          ggml_backend_h.ggml_backend_reg_get_proc_address(registry, arena.allocateFrom(SERVICE));
+      if (service.address() == 0) {
+        throw new IllegalStateException(
+            "the backend offers no " + SERVICE + "; only an attached CPU backend does");
+      }
+      return service;
+    }
+  }
+
+  private static final class Call implements ParallelTarget {
+    private final ParallelTask task;
+    private final AtomicReference<Throwable> failure = new AtomicReference<>();
+
+    Call(ParallelTask task) {
+      this.task = task;
+    }
+
+    @Override
+    public void run(int ith, int nth) throws Exception {
+      CallbackThreads.adopt();
+      task.run(ith, nth);
+    }
+
+    @Override
+    public void failed(Throwable thrown) {
+      failure.compareAndSet(null, thrown);
+    }
+
+    /** The object itself, not wrapped: it becomes the cause of what compute throws. */
+    void rethrow() throws Exception {
+      switch (failure.get()) {
+        case null -> {}
+        case Exception e -> throw e;
+        case Error e -> throw e;
+        case Throwable e -> throw new AssertionError("a task throws no other throwable", e);
+      }
+    }
+  }
+}

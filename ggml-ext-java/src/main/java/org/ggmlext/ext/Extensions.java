@@ -1,0 +1,223 @@
+package org.ggmlext.ext;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.file.Path;
+import java.util.EnumSet;
+import java.util.List;
+import java.util.Set;
+import org.ggmlext.Backend;
+import org.ggmlext.Device;
+import org.ggmlext.Ggml;
+import org.ggmlext.GgmlException;
+import org.ggmlext.Tensor;
+import org.ggmlext.bindings.ggml_ext_backend_stats;
+import org.ggmlext.bindings.ggml_ext_h;
+import org.ggmlext.internal.callback.Registry;
+import org.ggmlext.internal.callback.Registry.Callback;
+import org.ggmlext.internal.load.ExtLocator;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The extension layer, attached to the loaded ggml. There is one in a process.
+ *
+ * <p>Its log lines go to the SLF4J logger {@code org.ggmlext.ext}. Safe for use by several threads.
+ */
+public final class Extensions {
+  private static @Nullable Extensions attached;
+
+  private final AbiInfo abi;
+
+  private Extensions(AbiInfo abi) {
+    this.abi = abi;
+  }
+
+  /**
+   * Attaches the layer to all devices of ggml. The layer's library is found by the system property
+   * {@code ggml.ext.library}, the environment variable {@code GGML_EXT_LIBRARY}, or the natives jar on
+   * the class path, in this order.
+   *
+   * <p>Backends made before are not extended; see {@link #attach(Backend)}.
+   *
+   * @return the layer; the same object if it is attached already
+   * @throws GgmlException if the library is not found or cannot be loaded, or this ggml is not
+   *     understood; ggml itself goes on working
+   */
+  public static Extensions attach(Ggml ggml) {
+    return attach(ggml, null);
+  }
+
+  /**
+   * As {@link #attach(Ggml)}, with the layer's library at a path.
+   *
+   * @param library the file {@code libggml-ext.so}; null: found in the usual order
+   */
+  public static synchronized Extensions attach(Ggml ggml, @Nullable Path library) {
+    if (attached == null) {
+      attached = new Extensions(LayerLoader.load(ggml, ExtLocator.library(library)));
+    }
+    return attached;
+  }
+
+  /**
+   * The attached layer.
+   *
+   * @throws IllegalStateException if {@link #attach} has not succeeded yet
+   */
+  static synchronized Extensions requireAttached() {
+    if (attached == null) {
+      throw new IllegalStateException("call Extensions.attach(ggml) first");
+    }
+    return attached;
+  }
+
+  /** What the layer found out about this ggml. */
+  public AbiInfo abi() {
+    return abi;
+  }
+
+  /** Extends a backend that was made before the layer was attached. Harmless if it is extended. */
+  public void attach(Backend backend) {
+    ExtStatus.check(ggml_ext_h.ggml_ext_attach_backend(backend.handle()));
+  }
+
+  /**
+   * Makes an operator known.
+   *
+   * @throws IllegalArgumentException if its name is not a versioned name, or taken; what has it stays
+   */
+  public Registration register(Operator<?> operator) {
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment out = arena.allocate(ValueLayout.ADDRESS);
+      ExtStatus.check(
+          Registry.operator(
+              new OperatorAdapter(operator),
+              operator.name(),
+              operator.attributesSize(),
+              desc -> ggml_ext_h.ggml_ext_register_op(desc, out)));
+      return new Registration(operator.name(), out.get(ValueLayout.ADDRESS, 0));
+    }
+  }
+
+  /**
+   * Gives a device a kernel.
+   *
+   * @throws IllegalArgumentException if there is no such operation, or the name is taken on this device;
+   *     what has it stays
+   */
+  public Registration register(Device device, Kernel kernel) {
+    return register(device, kernel.definition());
+  }
+
+  /**
+   * Gives a device a fusion rule.
+   *
+   * @throws IllegalArgumentException if the first operation is not known, or the name is taken on this
+   *     device; what has it stays
+   */
+  public Registration register(Device device, FusionRule rule) {
+    return register(device, rule.definition());
+  }
+
+  /**
+   * Gives a device a graph optimiser.
+   *
+   * @throws IllegalArgumentException if the name is taken on this device; what has it stays
+   */
+  public Registration register(Device device, GraphOptimizer optimizer) {
+    return register(device, optimizer.definition());
+  }
+
+  private static Registration register(Device device, Definition definition) {
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment out = arena.allocate(ValueLayout.ADDRESS);
+      ExtStatus.check(
+          Registry.kernel(
+              new KernelAdapter(definition),
+              definition.name(),
+              definition.op(),
+              definition.priority(),
+              callbacks(definition),
+              desc ->
+                  ggml_ext_h.ggml_ext_register_kernel_ex(
+                      device.handle(), desc, definition.flags(), out)));
+      return new Registration(definition.name(), out.get(ValueLayout.ADDRESS, 0));
+    }
+  }
+
+  private static Set<Callback> callbacks(Definition definition) {
+    Set<Callback> callbacks = EnumSet.noneOf(Callback.class);
+    if (definition.supports() != null) {
+      callbacks.add(Callback.SUPPORTS);
+    }
+    if (definition.preferred() != null) {
+      callbacks.add(Callback.PREFERRED);
+    }
+    if (definition.matcher() != null) {
+      callbacks.add(Callback.MATCH);
+    }
+    if (definition.pass() != null) {
+      callbacks.add(Callback.OPTIMIZE);
+    }
+    if (definition.body() instanceof TaskBody) {
+      callbacks.add(Callback.RUN);
+    } else if (definition.body() instanceof WholeBody) {
+      callbacks.add(Callback.EXECUTE);
+    }
+    return callbacks;
+  }
+
+  /**
+   * Gives a device the kernels of a native library.
+   *
+   * @return one object for all of them
+   * @throws GgmlException if the library refuses, with its message; nothing stays registered
+   */
+  public LibraryRegistration register(Device device, KernelLibrary library) {
+    return library.register(device);
+  }
+
+  /** Whether the device itself, without extensions, can compute a node. */
+  public boolean supportsNatively(Device device, Tensor node) {
+    if (node.context().isClosed()) {
+      throw new IllegalStateException("the context of " + node + " is closed");
+    }
+    return ggml_ext_h.ggml_ext_dev_supports_native_op(device.handle(), node.handle());
+  }
+
+  /**
+   * What a backend does now with the graphs that it was given, the most recent first.
+   *
+   * @throws IllegalStateException if the backend is closed
+   */
+  public List<Plan> plans(Backend backend) {
+    return PlanReader.plans(backend.handle());
+  }
+
+  /**
+   * Counters of a backend.
+   *
+   * @throws IllegalStateException if the backend is closed
+   */
+  public BackendStats stats(Backend backend) {
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment stats = ggml_ext_backend_stats.allocate(arena);
+      ggml_ext_backend_stats.struct_size(stats, stats.byteSize());
+      ExtStatus.check(ggml_ext_h.ggml_ext_get_backend_stats(backend.handle(), stats));
+      return new BackendStats(
+          ggml_ext_backend_stats.n_planned(stats),
+          ggml_ext_backend_stats.n_planned_late(stats),
+          ggml_ext_backend_stats.n_computed(stats),
+          ggml_ext_backend_stats.n_groups(stats),
+          ggml_ext_backend_stats.n_singly(stats),
+          ggml_ext_backend_stats.plan_time_ns(stats),
+          ggml_ext_backend_stats.workspace_size(stats));
+    }
+  }
+
+  /** Switches the measuring of times on or off; takes effect at the next compute. */
+  public void setProfiling(boolean enabled) {
+    ggml_ext_h.ggml_ext_set_profiling(enabled);
+  }
+}

@@ -1,0 +1,85 @@
+package org.ggmlext.ext;
+
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.SymbolLookup;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import org.ggmlext.Device;
+import org.ggmlext.GgmlException;
+import org.ggmlext.bindings.ggml_ext_h;
+import org.ggmlext.bindings.ggml_ext_kernel_library_init_t;
+import org.ggmlext.internal.callback.Registry;
+import org.ggmlext.internal.callback.Stubs;
+import org.ggmlext.internal.load.DynamicLoader;
+import org.ggmlext.internal.load.ExtLocator;
+
+/**
+ * A shared library of native kernels: it exports {@code ggml_ext_kernel_library_init} as {@code
+ * ggml-ext.h} describes it. Calling such a kernel involves no Java. A loaded library stays until the
+ * process ends.
+ */
+public final class KernelLibrary {
+  private static final String INIT = "ggml_ext_kernel_library_init";
+
+  private final Path path;
+  private final MemorySegment init;
+
+  private KernelLibrary(Path path, MemorySegment init) {
+    this.path = path;
+    this.init = init;
+  }
+
+  /**
+   * Loads a library.
+   *
+   * @throws GgmlException if it cannot be loaded, or is no kernel library
+   */
+  public static KernelLibrary load(Path path) {
+    Extensions.requireAttached();
+    Path absolute = path.toAbsolutePath();
+    SymbolLookup symbols = DynamicLoader.load(absolute.toString());
+    MemorySegment init =
+        symbols
+            .find(INIT)
+            .orElseThrow(
+                () ->
+                    new GgmlException(
+                        absolute + " is a library, but no kernel library: it has no " + INIT));
+    return new KernelLibrary(absolute, init);
+  }
+
+  /**
+   * Loads a library that comes with this one.
+   *
+   * @param name {@code "cpu"}
+   * @throws GgmlException if there is none of this name, or it cannot be loaded
+   */
+  public static KernelLibrary bundled(String name) {
+    return load(ExtLocator.kernelLibrary(name));
+  }
+
+  LibraryRegistration register(Device device) {
+    List<Registration> added = new ArrayList<>();
+    int status =
+        Registry.collect(
+            handle -> added.add(registration(added.size(), MemorySegment.ofAddress(handle))),
+            slot ->
+                ggml_ext_kernel_library_init_t.invoke(
+                    init, device.handle(), Stubs.ADD_REGISTRATION, MemorySegment.ofAddress(slot)));
+    if (status != ggml_ext_h.GGML_EXT_STATUS_SUCCESS()) {
+      throw new GgmlException(
+          path + " registers nothing on " + device.name() + ": " + ExtStatus.message(status));
+    }
+    return new LibraryRegistration(added);
+  }
+
+  private Registration registration(int index, MemorySegment handle) {
+    return new Registration(path.getFileName() + "#" + index, handle);
+  }
+
+  @Override
+  public String toString() {
+    return "kernel library " + path;
+  }
+}

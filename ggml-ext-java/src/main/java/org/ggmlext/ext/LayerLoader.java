@@ -1,0 +1,92 @@
+package org.ggmlext.ext;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.SymbolLookup;
+import java.nio.file.Path;
+import org.ggmlext.Device;
+import org.ggmlext.Ggml;
+import org.ggmlext.GgmlException;
+import org.ggmlext.bindings.GgmlLookup;
+import org.ggmlext.bindings.ggml_ext_abi_info;
+import org.ggmlext.bindings.ggml_ext_h;
+import org.ggmlext.bindings.ggml_ext_load_params;
+import org.ggmlext.internal.Native;
+import org.ggmlext.internal.callback.Stubs;
+import org.ggmlext.internal.load.DynamicLoader;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** Loads libggml-ext, shows it the loaded ggml, and has it patch the devices. */
+final class LayerLoader {
+  private static final Logger LOG = LoggerFactory.getLogger("org.ggmlext.ext");
+
+  private LayerLoader() {}
+
+  static AbiInfo load(Ggml ggml, Path library) {
+    SymbolLookup symbols = DynamicLoader.load(library.toString());
+    if (symbols.find("ggml_ext_api_version").isEmpty()) {
+      throw new GgmlException(
+          library + " is a library, but not ggml-ext: it has no function ggml_ext_api_version");
+    }
+    GgmlLookup.GGML_EXT.set(symbols);
+    int version = ggml_ext_h.ggml_ext_api_version();
+    if (version != ggml_ext_h.GGML_EXT_API_VERSION()) {
+      throw new GgmlException(
+          "%s has API version %d, expected %d"
+              .formatted(library, version, ggml_ext_h.GGML_EXT_API_VERSION()));
+    }
+    // Bound here, so that nothing comes between a failing call and the question why.
+    ggml_ext_h.ggml_ext_last_error();
+    connectLog();
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment params = ggml_ext_load_params.allocate(arena);
+      ggml_ext_load_params.struct_size(params, params.byteSize());
+      ggml_ext_load_params.base_path(params, arena.allocateFrom(ggml.baseLibrary()));
+      ggml_ext_load_params.ggml_path(params, arena.allocateFrom(ggml.registryLibrary()));
+      ExtStatus.check(ggml_ext_h.ggml_ext_load(params));
+    }
+    attachDevices(ggml);
+    return abiInfo();
+  }
+
+  private static void connectLog() {
+    ggml_ext_h.ggml_ext_log_set(Stubs.LOG, MemorySegment.NULL);
+    // After the VM has ended, native threads may still log.
+    Runtime.getRuntime()
+        .addShutdownHook(
+            new Thread(
+                () -> ggml_ext_h.ggml_ext_log_set(MemorySegment.NULL, MemorySegment.NULL),
+                "ggml-ext-log-disconnect"));
+  }
+
+  private static void attachDevices(Ggml ggml) {
+    String refusals = "";
+    int attached = 0;
+    for (Device device : ggml.devices()) {
+      int status = ggml_ext_h.ggml_ext_attach_device(device.handle());
+      if (status == ggml_ext_h.GGML_EXT_STATUS_SUCCESS()) {
+        attached++;
+      } else {
+        String reason = device.name() + ": " + ExtStatus.message(status);
+        LOG.warn("a device cannot be extended, and is used as it is: {}", reason);
+        refusals += "; " + reason;
+      }
+    }
+    if (attached == 0) {
+      throw new GgmlException("no device of " + ggml + " can be extended" + refusals);
+    }
+  }
+
+  private static AbiInfo abiInfo() {
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment info = ggml_ext_abi_info.allocate(arena);
+      ggml_ext_abi_info.struct_size(info, info.byteSize());
+      ExtStatus.check(ggml_ext_h.ggml_ext_get_abi_info(info));
+      return new AbiInfo(
+          Native.string(ggml_ext_abi_info.ggml_version(info)),
+          ggml_ext_abi_info.has_graph_views(info),
+          Native.string(ggml_ext_abi_info.note(info)));
+    }
+  }
+}

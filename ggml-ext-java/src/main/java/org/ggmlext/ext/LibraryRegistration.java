@@ -1,0 +1,30 @@
+package org.ggmlext.ext;
+
+import java.util.List;
+
+/** What a native kernel library registered on a device. Safe for use by several threads. */
+public final class LibraryRegistration implements AutoCloseable {
+  private final List<Registration> registrations;
+
+  LibraryRegistration(List<Registration> registrations) {
+    this.registrations = List.copyOf(registrations);
+  }
+
+  /** Its operators and kernels, in the order in which the library registered them. */
+  public List<Registration> registrations() {
+    return registrations;
+  }
+
+  /**
+   * Withdraws them, the last one first. Harmless if done before.
+   *
+   * @throws IllegalStateException if one is in use; it and those before it stay registered, and this may
+   *     be closed again later
+   */
+  @Override
+  public void close() {
+    for (Registration registration : registrations.reversed()) {
+      registration.close();
+    }
+  }
+}

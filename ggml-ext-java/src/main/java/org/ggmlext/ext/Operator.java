@@ -1,0 +1,122 @@
+package org.ggmlext.ext;
+
+import java.lang.invoke.MethodHandles;
+import java.util.List;
+import java.util.Objects;
+import org.ggmlext.Context;
+import org.ggmlext.Tensor;
+
+/**
+ * An operation that ggml does not have. It is known once it is {@linkplain Extensions#register(Operator)
+ * registered}, and computed by the kernels registered for its name. Immutable.
+ *
+ * <p>A node's attributes are a record, which is stored in the node as a C struct with the same fields:
+ * boolean and byte take 1 byte, short 2, int, float and enums (their ordinal) 4, long and double 8,
+ * naturally aligned, 40 bytes at most together. So native kernels can read them too.
+ *
+ * @param <A> the attributes
+ */
+public final class Operator<A extends Record> {
+  private final String name;
+  private final Class<A> attributesType;
+  private final AttributeCodec<A> codec;
+  private final Inference<A> inference;
+
+  private Operator(
+      String name, Class<A> attributesType, AttributeCodec<A> codec, Inference<A> inference) {
+    this.name = Objects.requireNonNull(name, "name");
+    this.attributesType = attributesType;
+    this.codec = codec;
+    this.inference = Objects.requireNonNull(inference, "inference");
+  }
+
+  /**
+   * An operator with attributes.
+   *
+   * @param name versioned, such as {@code "app.swish.v1"}: letters, digits, '.', '_' and '-', at least
+   *     one '.'; unique in the process
+   * @param attributes the record; where it lies in a named module, its package is open to org.ggmlext,
+   *     or use {@link #of(String, Class, MethodHandles.Lookup, Inference)}
+   * @param inference gives the output's type and shape
+   * @throws IllegalArgumentException if the record has a component of another type, or takes more than
+   *     40 bytes
+   */
+  public static <A extends Record> Operator<A> of(
+      String name, Class<A> attributes, Inference<A> inference) {
+    return of(name, attributes, MethodHandles.lookup(), inference);
+  }
+
+  /**
+   * An operator with attributes that only the given lookup reaches.
+   *
+   * @param lookup {@link MethodHandles#lookup()} of a class in the record's module
+   */
+  public static <A extends Record> Operator<A> of(
+      String name, Class<A> attributes, MethodHandles.Lookup lookup, Inference<A> inference) {
+    return new Operator<>(name, attributes, AttributeCodec.of(attributes, lookup), inference);
+  }
+
+  /** An operator without attributes. */
+  public static Operator<NoAttributes> of(String name, Inference<NoAttributes> inference) {
+    return of(name, NoAttributes.class, inference);
+  }
+
+  /** The versioned name. */
+  public String name() {
+    return name;
+  }
+
+  /** The record that holds a node's attributes. */
+  public Class<A> attributesType() {
+    return attributesType;
+  }
+
+  /** Bytes that a node's attributes take. */
+  public int attributesSize() {
+    return codec.size();
+  }
+
+  /**
+   * Makes a node: an ordinary ggml tensor whose sources are the given ones.
+   *
+   * @param context where the node is made
+   * @param attributes copied into the node
+   * @param sources at most 10
+   * @return the node's output, contiguous, of the type and shape that inference gave
+   * @throws IllegalArgumentException if inference refuses the sources; the message says why, and what
+   *     inference threw is the cause
+   * @throws IllegalStateException if the operator is not registered, the context is closed, or it has
+   *     no room for the node
+   */
+  public Tensor create(Context context, A attributes, Tensor... sources) {
+    return NodeCreation.create(
+        context, name, codec.encode(Objects.requireNonNull(attributes, "attributes")), sources);
+  }
+
+  /**
+   * Makes a node of an operator without attributes.
+   *
+   * @throws IllegalStateException if the operator has attributes
+   * @see #create(Context, Record, Tensor...)
+   */
+  public Tensor create(Context context, Tensor... sources) {
+    if (codec.size() != 0) {
+      throw new IllegalStateException(
+          name + " has attributes: create(context, new " + attributesType.getSimpleName() + "(...)");
+    }
+    return NodeCreation.create(context, name, new byte[0], sources);
+  }
+
+  A decode(byte[] bytes) {
+    return codec.decode(bytes);
+  }
+
+  OutputSpec infer(List<TensorInfo> sources, byte[] bytes) throws Exception {
+    return inference.infer(sources, codec.decode(bytes));
+  }
+
+  @Override
+  public String toString() {
+    return "operator " + name;
+  }
+}

@@ -1,0 +1,160 @@
+package org.ggmlext.ext;
+
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.function.Predicate;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A chain of nodes that follow each other, each reading the output of the one before it. Immutable:
+ * every method returns a longer pattern.
+ *
+ * <pre>{@code
+ * Pattern.start("RMS_NORM").capture("x", 0)
+ *     .then("MUL").captureOther("weight")
+ *     .where(node -> node.dst().is(Type.F32), "the product is F32")
+ * }</pre>
+ */
+public final class Pattern implements Matcher {
+  private record Condition(Predicate<NodeInfo> holds, String reason) {}
+
+  /** A name, and the source that it stands for; OTHER: the one beside the chain, DST: the output. */
+  private record Name(String name, int src) {}
+
+  private record Part(String op, List<Name> names, List<Condition> conditions) {}
+
+  private static final int OTHER = -2;
+
+  private final List<Part> parts;
+
+  private Pattern(List<Part> parts) {
+    this.parts = List.copyOf(parts);
+  }
+
+  /** A pattern of one node: ggml's name of an operation, or an operator's name. */
+  public static Pattern start(String op) {
+    return new Pattern(List.of(part(op)));
+  }
+
+  private static Part part(String op) {
+    return new Part(Objects.requireNonNull(op, "op"), List.of(), List.of());
+  }
+
+  /** The next node; one of its sources is the output of the one before it. */
+  public Pattern then(String op) {
+    List<Part> longer = new ArrayList<>(parts);
+    longer.add(part(op));
+    return new Pattern(longer);
+  }
+
+  /** Names a source of the last node. */
+  public Pattern capture(String name, int src) {
+    if (src < 0) {
+      throw new IllegalArgumentException("source " + src + ", expected >= 0");
+    }
+    return withName(new Name(name, src));
+  }
+
+  /** Names that one of the last node's two sources which is not the output of the node before it. */
+  public Pattern captureOther(String name) {
+    if (parts.size() < 2) {
+      throw new IllegalArgumentException("the first node of a pattern has no node before it");
+    }
+    return withName(new Name(name, OTHER));
+  }
+
+  /** Names the output of the last node. */
+  public Pattern captureOutput(String name) {
+    return withName(new Name(name, Capture.DST));
+  }
+
+  private Pattern withName(Name name) {
+    Part last = parts.getLast();
+    List<Name> names = new ArrayList<>(last.names());
+    names.add(name);
+    return withLast(new Part(last.op(), List.copyOf(names), last.conditions()));
+  }
+
+  /**
+   * Wants more of the last node.
+   *
+   * @param condition by metadata alone
+   * @param reason what it wants, for the plan's list of refusals
+   */
+  public Pattern where(Predicate<NodeInfo> condition, String reason) {
+    Part last = parts.getLast();
+    List<Condition> conditions = new ArrayList<>(last.conditions());
+    conditions.add(new Condition(condition, reason));
+    return withLast(new Part(last.op(), last.names(), List.copyOf(conditions)));
+  }
+
+  private Pattern withLast(Part part) {
+    List<Part> changed = new ArrayList<>(parts);
+    changed.set(changed.size() - 1, part);
+    return new Pattern(changed);
+  }
+
+  String firstOp() {
+    return parts.getFirst().op();
+  }
+
+  @Override
+  public Match match(List<NodeInfo> nodes) {
+    if (nodes.size() < parts.size()) {
+      return Match.none();
+    }
+    Map<String, Capture> captures = new HashMap<>();
+    for (int i = 0; i < parts.size(); i++) {
+      NodeInfo node = nodes.get(i);
+      Part part = parts.get(i);
+      if (!node.op().equals(part.op())) {
+        return Match.none();
+      }
+      int chained = i == 0 ? 0 : sourceOf(node, nodes.get(i - 1).dst());
+      if (chained < 0) {
+        return Match.none("node " + i + " does not read node " + (i - 1) + " of the pattern");
+      }
+      for (Condition condition : part.conditions()) {
+        if (!condition.holds().test(node)) {
+          return Match.none(node + ": expected " + condition.reason());
+        }
+      }
+      String missing = capture(i, node, chained, part.names(), captures);
+      if (missing != null) {
+        return Match.none(node + " has no source for \"" + missing + "\"");
+      }
+    }
+    return new Match.Nodes(parts.size(), captures);
+  }
+
+  private static int sourceOf(NodeInfo node, TensorInfo tensor) {
+    for (int i = 0; i < node.sourceCount(); i++) {
+      if (node.hasSrc(i) && node.src(i).isSameTensor(tensor)) {
+        return i;
+      }
+    }
+    return -1;
+  }
+
+  /** Returns the name that nothing stands for, null if all do. */
+  private static @Nullable String capture(
+      int position, NodeInfo node, int chained, List<Name> names, Map<String, Capture> captures) {
+    for (Name name : names) {
+      int src = name.src() == OTHER ? 1 - chained : name.src();
+      if (src != Capture.DST && !node.hasSrc(src)) {
+        return name.name();
+      }
+      captures.put(name.name(), new Capture(position, src));
+    }
+    return null;
+  }
+
+  /** Such as {@code RMS_NORM -> MUL}. */
+  @Override
+  public String toString() {
+    return String.join(" -> ", parts.stream().map(Part::op).toList());
+  }
+}

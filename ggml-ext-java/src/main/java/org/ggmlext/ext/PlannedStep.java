@@ -1,0 +1,143 @@
+package org.ggmlext.ext;
+
+import java.lang.foreign.MemorySegment;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Objects;
+import org.ggmlext.bindings.ggml_ext_exec_params;
+import org.ggmlext.internal.callback.CallbackThreads;
+import org.ggmlext.internal.callback.Raw;
+import org.ggmlext.internal.callback.StepTarget;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The Java half of one planned step, from prepare to destroy. Views, tasks and attributes are made
+ * once; running reads only what may have changed: addresses.
+ */
+final class PlannedStep implements StepTarget {
+  private static final long BACKEND = ggml_ext_exec_params.backend$offset();
+  private static final long WORKSPACE = ggml_ext_exec_params.workspace$offset();
+
+  private final Definition definition;
+  private final @Nullable TaskBody taskBody;
+  private final @Nullable WholeBody wholeBody;
+  private final List<NodeInfo> infos;
+  private final Prepared prepared;
+
+  private final NodeView[] nodes;
+  private MemorySegment workspace = MemorySegment.NULL;
+  private volatile Task[] tasks = {};
+  private @Nullable Operator<?> attributesOf;
+  private @Nullable Record attributes;
+
+  PlannedStep(
+      Definition definition, long nodeArray, List<NodeInfo> infos, Prepared prepared) {
+    this.definition = definition;
+    this.taskBody = definition.body() instanceof TaskBody body ? body : null;
+    this.wholeBody = definition.body() instanceof WholeBody body ? body : null;
+    this.infos = infos;
+    this.prepared = prepared;
+    this.nodes = views(nodeArray);
+  }
+
+  private NodeView[] views(long array) {
+    NodeView[] views = new NodeView[infos.size()];
+    for (int i = 0; i < views.length; i++) {
+      views[i] = new NodeView(Raw.getLong(array + 8L * i), infos.get(i));
+    }
+    return views;
+  }
+
+  @Override
+  public void run(long params, int phase, int ith, int nth) throws Exception {
+    refresh(params);
+    Task task = task(ith);
+    if (task.begin(phase, nth)) {
+      CallbackThreads.adopt();
+    }
+    Objects.requireNonNull(taskBody).run(task);
+  }
+
+  @Override
+  public void execute(long params) throws Exception {
+    refresh(params);
+    CallbackThreads.adopt();
+    long backend = Raw.getLong(params + BACKEND);
+    Objects.requireNonNull(wholeBody).execute(new Execution(this, backend));
+  }
+
+  @Override
+  public void destroy() throws Exception {
+    definition.destroy(prepared.state());
+  }
+
+  private void refresh(long params) {
+    for (NodeView node : nodes) {
+      node.refresh();
+    }
+    if (prepared.workspaceBytes() != 0) {
+      long address = Raw.getLong(params + WORKSPACE);
+      if (address != workspace.address()) {
+        workspace = Raw.segment(address, prepared.workspaceBytes());
+      }
+    }
+  }
+
+  private Task task(int ith) {
+    Task[] current = tasks;
+    return ith < current.length ? current[ith] : addTasks(ith);
+  }
+
+  private synchronized Task addTasks(int ith) {
+    Task[] current = tasks;
+    if (ith >= current.length) {
+      Task[] grown = Arrays.copyOf(current, ith + 1);
+      for (int i = current.length; i < grown.length; i++) {
+        grown[i] = new Task(this, i);
+      }
+      tasks = grown;
+      current = grown;
+    }
+    return current[ith];
+  }
+
+  List<NodeView> nodes() {
+    return List.of(nodes);
+  }
+
+  NodeView node(int index) {
+    return nodes[index];
+  }
+
+  NodeView lastNode() {
+    return nodes[nodes.length - 1];
+  }
+
+  TensorView tensor(Capture capture) {
+    NodeView node = nodes[capture.node()];
+    return capture.src() == Capture.DST ? node.dst() : node.src(capture.src());
+  }
+
+  <A extends Record> A attributes(Operator<A> operator) {
+    Record known = attributes;
+    if (known == null || attributesOf != operator) {
+      known = lastNode().info().attributes(operator);
+      attributes = known;
+      attributesOf = operator;
+    }
+    return operator.attributesType().cast(known);
+  }
+
+  MemorySegment workspace() {
+    return workspace;
+  }
+
+  @Nullable Object state() {
+    return prepared.state();
+  }
+
+  @Override
+  public String toString() {
+    return definition.name() + " for " + infos.getLast();
+  }
+}

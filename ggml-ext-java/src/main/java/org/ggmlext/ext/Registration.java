@@ -1,0 +1,91 @@
+package org.ggmlext.ext;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import org.ggmlext.bindings.ggml_ext_h;
+import org.ggmlext.bindings.ggml_ext_kernel_stats;
+
+/**
+ * An operator, kernel, rule or optimiser that is known to the extension layer until this is closed.
+ *
+ * <p>A registration takes effect for support queries at once, for planning when a graph is allocated the
+ * next time. A graph that is already planned keeps its kernels until then.
+ *
+ * <p>Safe for use by several threads.
+ */
+public final class Registration implements AutoCloseable {
+  private final String name;
+  private MemorySegment handle;
+
+  Registration(String name, MemorySegment handle) {
+    this.name = name;
+    this.handle = handle;
+  }
+
+  /** The name of what is registered. */
+  public String name() {
+    return name;
+  }
+
+  /** Whether it has not been closed. */
+  public synchronized boolean isOpen() {
+    return handle.address() != 0;
+  }
+
+  private void check() {
+    if (!isOpen()) {
+      throw new IllegalStateException("the registration of " + name + " is closed");
+    }
+  }
+
+  /**
+   * Counters since the registration, of a kernel or rule.
+   *
+   * @throws IllegalStateException if the registration is closed
+   */
+  public synchronized KernelStats stats() {
+    check();
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment stats = ggml_ext_kernel_stats.allocate(arena);
+      ggml_ext_kernel_stats.struct_size(stats, stats.byteSize());
+      ExtStatus.check(ggml_ext_h.ggml_ext_get_kernel_stats(handle, stats));
+      return new KernelStats(
+          ggml_ext_kernel_stats.n_supported(stats),
+          ggml_ext_kernel_stats.n_unsupported(stats),
+          ggml_ext_kernel_stats.n_planned(stats),
+          ggml_ext_kernel_stats.n_executed(stats),
+          ggml_ext_kernel_stats.n_failed(stats),
+          ggml_ext_kernel_stats.n_refused(stats),
+          ggml_ext_kernel_stats.time_ns(stats));
+    }
+  }
+
+  /**
+   * Switches a kernel or rule off and on again.
+   *
+   * @throws IllegalStateException if the registration is closed
+   */
+  public synchronized void setEnabled(boolean enabled) {
+    check();
+    ExtStatus.check(ggml_ext_h.ggml_ext_set_enabled(handle, enabled));
+  }
+
+  /**
+   * Withdraws what is registered. Harmless if done before.
+   *
+   * @throws IllegalStateException if it is in use, and then it stays registered: a kernel or rule with
+   *     which a live backend has planned (close the backend first), or an operator that has kernels
+   */
+  @Override
+  public synchronized void close() {
+    if (isOpen()) {
+      ExtStatus.check(ggml_ext_h.ggml_ext_unregister(handle));
+      handle = MemorySegment.NULL;
+    }
+  }
+
+  @Override
+  public String toString() {
+    return name + (isOpen() ? "" : " (closed)");
+  }
+}

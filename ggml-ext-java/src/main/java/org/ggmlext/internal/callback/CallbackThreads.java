@@ -1,0 +1,22 @@
+package org.ggmlext.internal.callback;
+
+import java.util.concurrent.atomic.AtomicInteger;
+
+/** Makes threads that C brought along look like threads of the application. */
+public final class CallbackThreads {
+  private static final AtomicInteger COUNT = new AtomicInteger();
+
+  private CallbackThreads() {}
+
+  /**
+   * Gives the current thread a class loader and a name where it came without: such a thread was made
+   * outside of Java.
+   */
+  public static void adopt() {
+    Thread thread = Thread.currentThread();
+    if (thread.getContextClassLoader() == null) {
+      thread.setContextClassLoader(ClassLoader.getSystemClassLoader());
+      thread.setName("ggml-" + COUNT.incrementAndGet());
+    }
+  }
+}

@@ -1,0 +1,78 @@
+package org.ggmlext.internal.load;
+
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Optional;
+import org.ggmlext.GgmlException;
+import org.jspecify.annotations.Nullable;
+
+/** Finds the extension layer's library and the kernel libraries that come with it. */
+public final class ExtLocator {
+  private static final String PROPERTY = "ggml.ext.library";
+  private static final String ENVIRONMENT = "GGML_EXT_LIBRARY";
+
+  private ExtLocator() {}
+
+  /**
+   * The file of libggml-ext: the given one, the system property {@code ggml.ext.library}, the
+   * environment variable {@code GGML_EXT_LIBRARY}, the natives jar. The first that is given counts.
+   *
+   * @throws GgmlException if there is none, or what is given is no file
+   */
+  public static Path library(@Nullable Path explicit) {
+    if (explicit != null) {
+      return existing(explicit, "the given path");
+    }
+    Optional<Path> set = set();
+    return set.isPresent() ? set.get() : bundled("libggml-ext.so");
+  }
+
+  /**
+   * A kernel library that comes with this one: beside the library that is set, else in the natives
+   * jar.
+   *
+   * @param name such as {@code cpu} for {@code libggml-ext-cpu.so}
+   * @throws GgmlException if there is none
+   */
+  public static Path kernelLibrary(String name) {
+    String file = "libggml-ext-" + name + ".so";
+    Optional<Path> set = set();
+    return set.isPresent()
+        ? existing(set.get().resolveSibling(file), "the kernel library \"" + name + "\"")
+        : bundled(file);
+  }
+
+  private static Optional<Path> set() {
+    String property = System.getProperty(PROPERTY);
+    if (property != null) {
+      return Optional.of(existing(Path.of(property), "system property " + PROPERTY));
+    }
+    String environment = System.getenv(ENVIRONMENT);
+    return environment == null
+        ? Optional.empty()
+        : Optional.of(existing(Path.of(environment), "environment variable " + ENVIRONMENT));
+  }
+
+  private static Path existing(Path path, String origin) {
+    if (!Files.isRegularFile(path)) {
+      throw new GgmlException(origin + " says " + path + ", but there is no such file");
+    }
+    return path.toAbsolutePath();
+  }
+
+  private static Path bundled(String file) {
+    Path path =
+        ExtBundle.find()
+            .map(folder -> folder.resolve(file))
+            .orElseThrow(
+                () ->
+                    new GgmlException(
+                        "no "
+                            + file
+                            + ": neither is the natives jar (ggml-ext-natives) on the class path, nor is"
+                            + " the system property "
+                            + PROPERTY
+                            + " set"));
+    return existing(path, "the natives jar");
+  }
+}
