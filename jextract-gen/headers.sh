@@ -54,6 +54,8 @@ Dir::State::Lists "$work/lists";
 Dir::State::Status "/dev/null";
 Dir::Cache "$work/cache";
 Acquire::Languages "none";
+Acquire::Retries "1";
+Acquire::http::Timeout "20";
 #clear APT::Update::Post-Invoke;
 #clear APT::Update::Post-Invoke-Success;
 CONF

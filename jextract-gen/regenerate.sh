@@ -41,15 +41,15 @@ FLAGS
 
 sed 's/[ ]*#.*//; /^$/d' "$here/excluded.txt" > "$work/excluded"
 
+run_jextract() {
+  (cd "$work" && "$jextract" "$@") > "$work/log" 2>&1 || { cat "$work/log" >&2; exit 1; }
+}
+
 # bind HEADER LOOKUP: binds what this header itself declares as class <header>_h, whose functions are
 # found through GgmlLookup.<LOOKUP>.
 bind() {
   class=$(basename "$1" .h | tr - _)_h
   echo "regenerate.sh: $(basename "$1") -> $class" >&2
-  (cd "$work" && "$jextract" --dump-includes "$class.dump" "$1") > "$work/log" 2>&1 || {
-    cat "$work/log" >&2
-    exit 1
-  }
   # The dump keeps one kind of declaration a name; a struct and its typedef often share one.
   awk -v header="$1" '
     NR == FNR { excluded[$1]; next }
@@ -57,30 +57,33 @@ bind() {
     $1 ~ /struct|union|typedef/ {
       print "--include-struct", $2; print "--include-union", $2; print "--include-typedef", $2; next
     }
-    { print $1, $2 }' "$work/excluded" "$work/$class.dump" > "$work/$class.args"
-  (cd "$work" && "$jextract" "@$class.args" --output "$work/src" --target-package "$package" \
-    --header-class-name "$class" --symbols-class-name ggml_shared "$1") > "$work/log" 2>&1 || {
-    cat "$work/log" >&2
-    exit 1
-  }
+    { print $1, $2 }' "$work/excluded" "$work/dump" > "$work/$class.args"
+  run_jextract "@$class.args" --output "$work/src" --target-package "$package" \
+    --header-class-name "$class" --symbols-class-name ggml_shared "$1"
   # Post-step: our lookup in place of the process-wide ones.
-  for file in "$work/src"/org/ggmlext/bindings/${class}*.java; do
-    sed -i -e '/SYMBOL_LOOKUP = SymbolLookup\.loaderLookup()$/{
-      N
-      s/SymbolLookup\.loaderLookup()\n.*/GgmlLookup.'"$2"';/
-    }' "$file"
-  done
+  sed -i -e '/SYMBOL_LOOKUP = SymbolLookup\.loaderLookup()$/{
+    N
+    s/SymbolLookup\.loaderLookup()\n.*/GgmlLookup.'"$2"';/
+  }' "$work/src"/org/ggmlext/bindings/${class}*.java
   grep -q "SYMBOL_LOOKUP = GgmlLookup\.$2;" "$work/src"/org/ggmlext/bindings/${class}*.java || {
     echo "regenerate.sh: this jextract writes its SYMBOL_LOOKUP differently; mend the post-step" >&2
     exit 1
   }
 }
 
+paths=
 for header in $ggml_headers; do
   [ -f "$headers/$header" ] || { echo "regenerate.sh: no $header in $headers" >&2; exit 1; }
-  bind "$headers/$header" GGML
+  paths="$paths $headers/$header"
 done
-bind "$(cd "$ext_headers" && pwd)/ggml-ext.h" GGML_EXT
+ext_header=$(cd "$ext_headers" && pwd)/ggml-ext.h
+
+# Which header declares what.
+run_jextract --dump-includes dump --header-class-name all $paths "$ext_header"
+for path in $paths; do
+  bind "$path" GGML
+done
+bind "$ext_header" GGML_EXT
 
 # Post-step: C_LONG is the one constant that differs between Linux and Windows; nothing bound uses it.
 sed -i '/ C_LONG = /d' "$work/src/org/ggmlext/bindings/ggml_shared.java"

@@ -11,10 +11,10 @@ import org.jspecify.annotations.Nullable;
  * Where the generated classes find their functions. Whoever loads the libraries hands them over by
  * {@link #set} before the first call.
  *
- * <p>A function is looked up when it is first called, and keeps its address from then on. A function
- * that the loaded library lacks (an older ggml, or the CPU backend's own functions where backends are
- * separate libraries) therefore does no harm until it is called; it then throws a {@link LinkageError}
- * that names it. To ask beforehand, use {@link #find}.
+ * <p>A function is looked up when it is first called, and keeps its address from then on. A
+ * function that the loaded library lacks (an older ggml, or the CPU backend's own functions where
+ * backends are separate libraries) therefore does no harm until it is called; it then throws a
+ * {@link LinkageError} that names it. To ask beforehand, use {@link #find}.
  *
  * <p>Safe for use by several threads.
  */
@@ -38,8 +38,8 @@ public final class GgmlLookup implements SymbolLookup {
    * Sets the libraries to look into.
    *
    * @param symbols finds the addresses of functions; they must stay valid until the process ends
-   * @throws IllegalStateException if functions were already found through another lookup: they cannot
-   *     be moved to another copy of the library
+   * @throws IllegalStateException if functions were already found through another lookup: they
+   *     cannot be moved to another copy of the library
    */
   public synchronized void set(SymbolLookup symbols) {
     Objects.requireNonNull(symbols, "symbols");
@@ -78,8 +78,7 @@ public final class GgmlLookup implements SymbolLookup {
     try {
       return find(name)
           .orElseThrow(
-              () ->
-                  new UnsatisfiedLinkError("the loaded " + library + " has no function " + name));
+              () -> new UnsatisfiedLinkError("the loaded " + library + " has no function " + name));
     } catch (IllegalStateException e) {
       throw new UnsatisfiedLinkError(e.getMessage());
     }

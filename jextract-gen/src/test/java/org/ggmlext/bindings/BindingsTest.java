@@ -170,15 +170,13 @@ class BindingsTest {
     assertThat(IntStream.range(0, claims.size()))
         .filteredOn(i -> claims.get(i).value() != values.get(i))
         .as("what differs: Java's value, C's value")
-        .extracting(
-            i -> claims.get(i).what() + ": " + claims.get(i).value() + ", " + values.get(i))
+        .extracting(i -> claims.get(i).what() + ": " + claims.get(i).value() + ", " + values.get(i))
         .isEmpty();
   }
 
   private static void claim(List<Claim> claims, String type, GroupLayout layout) {
     claims.add(new Claim("size of " + type, layout.byteSize(), "sizeof(" + type + ")"));
-    claims.add(
-        new Claim("alignment of " + type, layout.byteAlignment(), "_Alignof(" + type + ")"));
+    claims.add(new Claim("alignment of " + type, layout.byteAlignment(), "_Alignof(" + type + ")"));
     for (MemoryLayout field : layout.memberLayouts()) {
       if (field instanceof PaddingLayout) {
         continue;

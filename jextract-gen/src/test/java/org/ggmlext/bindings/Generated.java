@@ -62,14 +62,15 @@ final class Generated {
     return constants;
   }
 
-  /** What C can call, as a C expression, to its descriptor: functions, callbacks, callback fields. */
+  /**
+   * What C can call, as a C expression, to its descriptor: functions, callbacks, callback fields.
+   */
   static Map<String, FunctionDescriptor> callables(Header header) {
     Map<String, FunctionDescriptor> callables = new TreeMap<>();
     for (Method method : headerMethods(header)) {
       String name = method.getName();
       if (name.endsWith("$descriptor") && !name.startsWith(MISSING)) {
-        callables.put(
-            name.substring(0, name.indexOf('$')), (FunctionDescriptor) call(method));
+        callables.put(name.substring(0, name.indexOf('$')), (FunctionDescriptor) call(method));
       }
     }
     for (Class<?> type : classes(header)) {

@@ -7,7 +7,6 @@ import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
-import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
 
 /** The C headers that are bound, and which generated classes belong to them. */
@@ -32,13 +31,10 @@ enum Header {
       return module.resolveSibling("native/include");
     }
     try {
-      Process script =
-          new ProcessBuilder("sh", "headers.sh")
-              .redirectError(ProcessBuilder.Redirect.PIPE)
-              .start();
+      Process script = new ProcessBuilder("sh", "headers.sh").start();
       String directory = new String(script.getInputStream().readAllBytes()).strip();
       String reason = new String(script.getErrorStream().readAllBytes()).strip();
-      if (!script.waitFor(2, TimeUnit.MINUTES) || script.exitValue() != 0) {
+      if (script.waitFor() != 0) {
         abort("the headers of ggml are not to be had: " + reason);
       }
       return Path.of(directory);
