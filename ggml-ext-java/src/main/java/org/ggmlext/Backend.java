@@ -134,9 +134,9 @@ public final class Backend implements AutoCloseable {
   public void compute(Graph graph) {
     beginExclusive();
     try {
-      try (Context.Hold _ = graph.context().hold()) {
-        graph.checkMemory();
-        graph.checkSupport(List.of(this));
+      try (Context.Access _ = graph.context().access()) {
+        GraphCheck.memory(graph);
+        GraphCheck.support(graph, List.of(this));
         int status = ggml_backend_h.ggml_backend_graph_compute(handle, graph.handle());
         ComputeFailure.check(status, "computing " + graph + " on " + device.name(), takeThrown());
       }

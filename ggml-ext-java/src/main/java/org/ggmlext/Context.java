@@ -4,7 +4,10 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Comparator;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.ReentrantReadWriteLock;
 import org.ggmlext.bindings.ggml_h;
 import org.ggmlext.bindings.ggml_init_params;
 import org.ggmlext.internal.Lifetime;
@@ -31,14 +34,22 @@ public final class Context
         MatrixOps,
         NormOps,
         AttentionOps {
+  static final Comparator<Context> BY_ID = Comparator.comparingLong(context -> context.id);
+
   private static final Context[] NONE = {};
 
+  private static final AtomicLong COUNT = new AtomicLong();
+
+  private final long id = COUNT.incrementAndGet();
   private final MemorySegment handle;
   private final MemorySegment memory;
   private final long size;
   private final Lifetime lifetime;
   private final Object lock = new Object();
   private final List<Buffer> buffers = new ArrayList<>();
+
+  /** Shared by whatever reads where tensors' data are, exclusive for whatever changes that. */
+  private final ReentrantReadWriteLock storage = new ReentrantReadWriteLock();
 
   /** Contexts whose tensors this one's are made of; grows only, replaced as a whole. */
   private volatile Context[] sources = NONE;
@@ -186,9 +197,14 @@ public final class Context
   public Buffer allocate(Device device) {
     try (Hold _ = hold()) {
       synchronized (lock) {
-        Buffer buffer = Buffer.allocate(this, handle, device);
-        buffers.add(buffer);
-        return buffer;
+        lockStorage();
+        try {
+          Buffer buffer = Buffer.allocate(this, handle, device);
+          buffers.add(buffer);
+          return buffer;
+        } finally {
+          unlockStorage();
+        }
       }
     }
   }
@@ -286,6 +302,49 @@ public final class Context
       }
     }
     return new Hold(this, held);
+  }
+
+  /** Open contexts whose tensors' data stay where they are until this is closed. */
+  record Access(Hold hold, Context[] locked) implements AutoCloseable {
+    @Override
+    public void close() {
+      for (Context context : locked) {
+        context.storage.readLock().unlock();
+      }
+      hold.close();
+    }
+  }
+
+  /**
+   * Keeps this context, and those whose tensors it uses, open, and their tensors' data in place.
+   *
+   * @throws IllegalStateException if one of them is closed
+   */
+  Access access() {
+    Hold hold = hold();
+    Context[] all = Arrays.copyOf(hold.sources(), hold.sources().length + 1);
+    all[all.length - 1] = this;
+    Arrays.sort(all, BY_ID);
+    for (Context context : all) {
+      // Not behind a waiting writer: it may wait for a compute that this access is part of.
+      if (!context.storage.readLock().tryLock()) {
+        context.storage.readLock().lock();
+      }
+    }
+    return new Access(hold, all);
+  }
+
+  /** Excludes accesses, to change where tensors' data are. Several contexts: in the order of ids. */
+  void lockStorage() {
+    if (storage.getReadHoldCount() > 0) {
+      throw new IllegalStateException(
+          "memory of tensors cannot be given or taken by a callback of a compute that uses them");
+    }
+    storage.writeLock().lock();
+  }
+
+  void unlockStorage() {
+    storage.writeLock().unlock();
   }
 
   /** Keeps this context's memory if it is not freed yet; {@link #release} lets it go. */

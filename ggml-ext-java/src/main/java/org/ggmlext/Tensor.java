@@ -220,7 +220,7 @@ public final class Tensor {
 
   /** Whether the tensor has memory now. */
   public boolean isAllocated() {
-    try (Context.Hold _ = context.hold()) {
+    try (Context.Access _ = context.access()) {
       return TensorData.isAllocated(handle.address());
     }
   }

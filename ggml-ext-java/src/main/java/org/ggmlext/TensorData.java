@@ -24,43 +24,31 @@ final class TensorData {
 
   static void write(Tensor tensor, long offset, MemorySegment bytes) {
     Objects.checkFromIndexSize(offset, bytes.byteSize(), tensor.byteSize());
-    try (Context.Hold _ = tensor.context().hold()) {
-      StorageLock.beginAccess();
-      try {
-        MemorySegment host = host(tensor);
-        if (!Native.isNull(host)) {
-          host.asSlice(offset, bytes.byteSize()).copyFrom(bytes);
-        } else {
-          try (Arena arena = Arena.ofConfined()) {
-            ggml_backend_h.ggml_backend_tensor_set(
-                tensor.handle(), arena.allocate(bytes.byteSize()).copyFrom(bytes), offset,
-                bytes.byteSize());
-          }
-        }
-      } finally {
-        StorageLock.endAccess();
+    try (Context.Access _ = tensor.context().access()) {
+      MemorySegment host = host(tensor);
+      if (!Native.isNull(host)) {
+        host.asSlice(offset, bytes.byteSize()).copyFrom(bytes);
+        return;
+      }
+      try (Arena arena = Arena.ofConfined()) {
+        MemorySegment copy = arena.allocate(bytes.byteSize()).copyFrom(bytes);
+        ggml_backend_h.ggml_backend_tensor_set(tensor.handle(), copy, offset, bytes.byteSize());
       }
     }
   }
 
   static void read(Tensor tensor, long offset, MemorySegment target) {
     Objects.checkFromIndexSize(offset, target.byteSize(), tensor.byteSize());
-    try (Context.Hold _ = tensor.context().hold()) {
-      StorageLock.beginAccess();
-      try {
-        MemorySegment host = host(tensor);
-        if (!Native.isNull(host)) {
-          target.copyFrom(host.asSlice(offset, target.byteSize()));
-        } else {
-          try (Arena arena = Arena.ofConfined()) {
-            MemorySegment bytes = arena.allocate(target.byteSize());
-            ggml_backend_h.ggml_backend_tensor_get(
-                tensor.handle(), bytes, offset, target.byteSize());
-            target.copyFrom(bytes);
-          }
-        }
-      } finally {
-        StorageLock.endAccess();
+    try (Context.Access _ = tensor.context().access()) {
+      MemorySegment host = host(tensor);
+      if (!Native.isNull(host)) {
+        target.copyFrom(host.asSlice(offset, target.byteSize()));
+        return;
+      }
+      try (Arena arena = Arena.ofConfined()) {
+        MemorySegment bytes = arena.allocate(target.byteSize());
+        ggml_backend_h.ggml_backend_tensor_get(tensor.handle(), bytes, offset, target.byteSize());
+        target.copyFrom(bytes);
       }
     }
   }

@@ -1,0 +1,220 @@
+package org.ggmlext;
+
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import org.ggmlext.bindings.ggml_h;
+import org.ggmlext.internal.LongList;
+import org.ggmlext.internal.Native;
+
+/**
+ * The nodes that compute some tensors, in an order in which they can be computed. A graph lives in its
+ * context; its tensors may come from others.
+ *
+ * <p>Safe for use by several threads.
+ */
+public final class Graph {
+  /** ggml follows sources by recursion: no chain is handed over that is longer than this. */
+  private static final int MAX_DEPTH = 256;
+
+  private final Context context;
+  private final MemorySegment handle;
+  private final int capacity;
+
+  /** All tensors of the graph, sources before what is made of them. */
+  private final LongList members = new LongList();
+
+  private final Set<Long> known = new HashSet<>();
+  private int nodes;
+  private int leaves;
+  private volatile int version;
+
+  Graph(Context context, MemorySegment handle, int capacity) {
+    this.context = context;
+    this.handle = handle;
+    this.capacity = capacity;
+  }
+
+  /** The context that the graph was made in. */
+  public Context context() {
+    return context;
+  }
+
+  /**
+   * Adds tensors and all that is needed to compute them.
+   *
+   * @return this
+   * @throws GgmlException if the graph has no room for them; it is unchanged then
+   * @throws IllegalStateException if a context is closed
+   */
+  public synchronized Graph expand(Tensor... outputs) {
+    for (Tensor output : outputs) {
+      context.dependOn(output.context());
+    }
+    try (Context.Hold _ = context.hold()) {
+      for (Tensor output : outputs) {
+        expand(output.handle().address());
+      }
+      return this;
+    }
+  }
+
+  private void expand(long output) {
+    LongList found = new LongList();
+    LongList handOver = new LongList();
+    Set<Long> added = new HashSet<>();
+    int newNodes = walk(output, found, handOver, added);
+    int newLeaves = found.size() - newNodes;
+    if (nodes + newNodes > capacity || leaves + newLeaves > capacity) {
+      throw new GgmlException(
+          "the graph is full: %d nodes and %d leaves do not fit into room for %d of each"
+              .formatted(nodes + newNodes, leaves + newLeaves, capacity));
+    }
+    for (int i = 0; i < handOver.size(); i++) {
+      ggml_h.ggml_build_forward_expand(handle, MemorySegment.ofAddress(handOver.get(i)));
+    }
+    ggml_h.ggml_build_forward_expand(handle, MemorySegment.ofAddress(output));
+    members.addAll(found);
+    known.addAll(added);
+    nodes += newNodes;
+    leaves += newLeaves;
+    version++;
+  }
+
+  /**
+   * Finds what is new, in ggml's own order (a tensor after its sources), without recursion.
+   *
+   * @param handOver gets the tensors that cut long chains
+   * @return how many of those found are nodes
+   */
+  private int walk(long output, LongList found, LongList handOver, Set<Long> added) {
+    if (known.contains(output)) {
+      return 0;
+    }
+    int newNodes = 0;
+    LongList path = new LongList();
+    LongList next = new LongList();
+    LongList depth = new LongList();
+    added.add(output);
+    path.add(output);
+    next.add(0);
+    depth.add(0);
+    while (path.size() > 0) {
+      int top = path.size() - 1;
+      long tensor = path.get(top);
+      int index = (int) next.get(top);
+      if (index < Native.MAX_SRC) {
+        next.set(top, index + 1L);
+        long source = Native.src(tensor, index);
+        if (source != 0 && !known.contains(source) && added.add(source)) {
+          path.add(source);
+          next.add(0);
+          depth.add(0);
+        }
+        continue;
+      }
+      path.removeLast();
+      next.removeLast();
+      long below = depth.removeLast() + 1;
+      found.add(tensor);
+      newNodes += isLeaf(tensor) ? 0 : 1;
+      if (below >= MAX_DEPTH) {
+        handOver.add(tensor);
+        below = 0;
+      }
+      if (path.size() > 0 && depth.get(top - 1) < below) {
+        depth.set(top - 1, below);
+      }
+    }
+    return newNodes;
+  }
+
+  private static boolean isLeaf(long tensor) {
+    return Native.op(tensor) == ggml_h.GGML_OP_NONE()
+        && (Native.flags(tensor) & ggml_h.GGML_TENSOR_FLAG_PARAM()) == 0;
+  }
+
+  /**
+   * The nodes in the order in which they are computed.
+   *
+   * @throws IllegalStateException if a context is closed
+   */
+  public synchronized List<Tensor> nodes() {
+    return members(false);
+  }
+
+  /**
+   * The tensors that are no results: weights, inputs, constants.
+   *
+   * @throws IllegalStateException if a context is closed
+   */
+  public synchronized List<Tensor> leaves() {
+    return members(true);
+  }
+
+  private List<Tensor> members(boolean leaf) {
+    try (Context.Hold _ = context.hold()) {
+      List<Tensor> all = new ArrayList<>();
+      for (int i = 0; i < members.size(); i++) {
+        long tensor = members.get(i);
+        if (isLeaf(tensor) == leaf) {
+          all.add(new Tensor(context.ownerOf(tensor), Native.tensor(tensor)));
+        }
+      }
+      return List.copyOf(all);
+    }
+  }
+
+  /** Number of nodes. */
+  public synchronized int nodeCount() {
+    return nodes;
+  }
+
+  /** Number of tensors that are no results. */
+  public synchronized int leafCount() {
+    return leaves;
+  }
+
+  /** Nodes, and leaves, that the graph has room for. */
+  public int capacity() {
+    return capacity;
+  }
+
+  /** Whether a tensor is one of the graph's. */
+  public synchronized boolean contains(Tensor tensor) {
+    return known.contains(tensor.handle().address());
+  }
+
+  /**
+   * The {@code ggml_cgraph *}, for code that calls ggml's C functions itself.
+   *
+   * @throws IllegalStateException if the context is closed
+   */
+  public MemorySegment handle() {
+    if (context.isClosed()) {
+      throw new IllegalStateException("the context of the graph is closed");
+    }
+    return handle;
+  }
+
+  @Override
+  public String toString() {
+    return "a graph of " + nodeCount() + " nodes";
+  }
+
+  /** Goes up with each expansion. */
+  int version() {
+    return version;
+  }
+
+  /** The addresses of all tensors now, sources before what is made of them. */
+  synchronized LongList snapshot() {
+    return members.copy();
+  }
+
+  MemorySegment kept() {
+    return handle;
+  }
+}
