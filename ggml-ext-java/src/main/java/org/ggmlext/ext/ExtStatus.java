@@ -9,10 +9,13 @@ import org.ggmlext.internal.callback.Failures;
 final class ExtStatus {
   private ExtStatus() {}
 
-  /** The message that the last failed call on this thread left, with the status' name if there is none. */
+  /** The message that the call which just failed left; the status' name if there is none. */
   static String message(int status) {
-    String message = Native.string(ggml_ext_h.ggml_ext_last_error());
-    return message.isEmpty() ? name(status) : message;
+    return message(status, Failures.last());
+  }
+
+  private static String message(int status, Failures.Reason reason) {
+    return reason.message().isEmpty() ? name(status) : reason.message();
   }
 
   private static String name(int status) {
@@ -30,8 +33,9 @@ final class ExtStatus {
     if (status == ggml_ext_h.GGML_EXT_STATUS_SUCCESS()) {
       return;
     }
-    String message = message(status);
-    Throwable cause = Failures.takeOfThread();
+    Failures.Reason reason = Failures.last();
+    String message = message(status, reason);
+    Throwable cause = reason.cause();
     if (status == ggml_ext_h.GGML_EXT_STATUS_INVALID_ARGUMENT()
         || status == ggml_ext_h.GGML_EXT_STATUS_DUPLICATE()
         || status == ggml_ext_h.GGML_EXT_STATUS_NOT_FOUND()) {

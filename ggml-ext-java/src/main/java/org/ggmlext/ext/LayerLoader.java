@@ -12,6 +12,7 @@ import org.ggmlext.bindings.ggml_ext_abi_info;
 import org.ggmlext.bindings.ggml_ext_h;
 import org.ggmlext.bindings.ggml_ext_load_params;
 import org.ggmlext.internal.Native;
+import org.ggmlext.internal.callback.Failures;
 import org.ggmlext.internal.callback.Stubs;
 import org.ggmlext.internal.load.DynamicLoader;
 import org.slf4j.Logger;
@@ -38,6 +39,7 @@ final class LayerLoader {
     }
     // Bound here, so that nothing comes between a failing call and the question why.
     ggml_ext_h.ggml_ext_last_error();
+    Failures.libraryLoaded();
     connectLog();
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment params = ggml_ext_load_params.allocate(arena);

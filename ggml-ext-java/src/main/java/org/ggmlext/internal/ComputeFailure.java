@@ -1,6 +1,7 @@
 package org.ggmlext.internal;
 
 import org.ggmlext.GgmlException;
+import org.ggmlext.internal.callback.Failures;
 import org.jspecify.annotations.Nullable;
 
 /** The one place that turns the status of a compute into an exception. */
@@ -36,9 +37,13 @@ public final class ComputeFailure {
           case 1 -> "it was aborted (GGML_STATUS_ABORTED)";
           default -> "unknown status " + status;
         };
+    Failures.Reason extension = Failures.last();
     if (thrown != null) {
       reason += ": " + thrown;
+    } else if (!extension.message().isEmpty()) {
+      reason += ": " + extension.message();
     }
-    throw new GgmlException(what + " failed: " + reason, thrown);
+    throw new GgmlException(
+        what + " failed: " + reason, thrown != null ? thrown : extension.cause());
   }
 }

@@ -3,7 +3,6 @@ package org.ggmlext.internal.callback;
 import java.util.function.LongConsumer;
 import org.ggmlext.bindings.ggml_ext_exec_params;
 import org.ggmlext.bindings.ggml_ext_h;
-import org.ggmlext.bindings.ggml_ext_prepare_params;
 import org.ggmlext.bindings.ggml_ext_prepared;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -28,8 +27,6 @@ final class Callbacks {
   private static final int NO = 0;
   private static final int QUERY_FAILED = -1;
   private static final long STATE = ggml_ext_exec_params.state$offset();
-  private static final long EXEC_BACKEND = ggml_ext_exec_params.backend$offset();
-  private static final long PREPARE_BACKEND = ggml_ext_prepare_params.backend$offset();
   private static final long PREPARED_STATE = ggml_ext_prepared.state$offset();
 
   private Callbacks() {}
@@ -39,7 +36,7 @@ final class Callbacks {
       OPERATORS.get(userData).infer(count, sources, attributes, output);
       return SUCCESS;
     } catch (Throwable e) {
-      return Failures.ofThread(OPERATORS.find(userData), "inference", e);
+      return Failures.raise(e);
     }
   }
 
@@ -88,7 +85,7 @@ final class Callbacks {
   private static int failedQuery(long userData, String what, Throwable failure) {
     KernelTarget kernel = KERNELS.find(userData);
     logFailure(kernel, what, failure);
-    Failures.tell(kernel, what, failure);
+    Failures.raise(failure);
     return QUERY_FAILED;
   }
 
@@ -98,8 +95,7 @@ final class Callbacks {
       Raw.putLong(prepared + PREPARED_STATE, STEPS.add(step));
       return SUCCESS;
     } catch (Throwable e) {
-      long backend = Raw.getLong(params + PREPARE_BACKEND);
-      return Failures.ofBackend(backend, KERNELS.find(userData), "prepare", e);
+      return Failures.raise(e);
     }
   }
 
@@ -108,7 +104,7 @@ final class Callbacks {
       STEPS.get(Raw.getLong(params + STATE)).run(params, phase, ith, nth);
       return SUCCESS;
     } catch (Throwable e) {
-      return failedStep(params, userData, e);
+      return Failures.raise(e);
     }
   }
 
@@ -117,13 +113,8 @@ final class Callbacks {
       STEPS.get(Raw.getLong(params + STATE)).execute(params);
       return SUCCESS;
     } catch (Throwable e) {
-      return failedStep(params, userData, e);
+      return Failures.raise(e);
     }
-  }
-
-  private static int failedStep(long params, long userData, Throwable failure) {
-    long backend = Raw.getLong(params + EXEC_BACKEND);
-    return Failures.ofBackend(backend, KERNELS.find(userData), "run", failure);
   }
 
   static void destroy(long state, long userData) {
@@ -172,7 +163,7 @@ final class Callbacks {
       COLLECTORS.get(context).accept(registration);
       return SUCCESS;
     } catch (Throwable e) {
-      return Failures.ofThread(null, "adding a registration", e);
+      return Failures.raise(e);
     }
   }
 

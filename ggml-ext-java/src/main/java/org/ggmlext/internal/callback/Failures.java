@@ -2,51 +2,59 @@ package org.ggmlext.internal.callback;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import java.util.concurrent.ConcurrentHashMap;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import org.ggmlext.bindings.ggml_ext_h;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What happens to a {@link Throwable} at the border: C gets a failed status and a message, and the
- * object waits for whoever started the work.
+ * What happens to a {@link Throwable} at the border. C gets a failed status and a message that ends
+ * with a number; wherever C takes the message, the number leads back to the object.
  */
 public final class Failures {
+  private static final int KEPT = 256;
+  private static final Pattern NUMBERED = Pattern.compile("(.*) \\[#(\\d+)]", Pattern.DOTALL);
+  private static final MemorySegment EMPTY = Arena.global().allocateFrom("");
   private static final MemorySegment NO_MESSAGE =
       Arena.global().allocateFrom("a Java callback failed, and so did making its message");
 
-  // first failure of each backend's current compute, by the backend's address
-  private static final ConcurrentHashMap<Long, Throwable> OF_BACKEND = new ConcurrentHashMap<>();
+  private static final Map<Long, Throwable> RECENT =
+      new LinkedHashMap<>() {
+        private static final long serialVersionUID = 1L;
 
-  // last failure of a callback that runs on the thread which made the call: inference
-  private static final ThreadLocal<@Nullable Throwable> OF_THREAD = new ThreadLocal<>();
+        @Override
+        protected boolean removeEldestEntry(Map.Entry<Long, Throwable> eldest) {
+          return size() > KEPT;
+        }
+      };
+
+  private static long count;
+  private static volatile boolean loaded;
 
   private Failures() {}
 
-  /** Keeps the failure if it is the backend's first since {@link #take}, and tells C. */
-  static int ofBackend(long backend, @Nullable Object who, String what, Throwable failure) {
-    try {
-      OF_BACKEND.putIfAbsent(backend, failure);
-    } catch (Throwable e) {
-      // Without memory even for this, status and message must do.
-      failure.addSuppressed(e);
-    }
-    return tell(who, what, failure);
+  /** From now on there is a library that can be asked. */
+  public static void libraryLoaded() {
+    loaded = true;
   }
 
-  /** Keeps the failure for the thread that it happened on, and tells C. */
-  static int ofThread(@Nullable Object who, String what, Throwable failure) {
-    OF_THREAD.set(failure);
-    return tell(who, what, failure);
-  }
-
-  /** Leaves the message for C. Throws nothing, whatever state the VM is in. */
-  static int tell(@Nullable Object who, String what, Throwable failure) {
+  /** Tells C of a failure; returns the status. Throws nothing, whatever state the VM is in. */
+  static int raise(Throwable failure) {
     try {
-      setError((who == null ? "withdrawn registration" : who) + ": " + what + ": " + failure);
+      setError(failure + " [#" + keep(failure) + "]");
     } catch (Throwable e) {
       ggml_ext_h.ggml_ext_set_error(NO_MESSAGE);
     }
     return ggml_ext_h.GGML_EXT_STATUS_FAILED();
+  }
+
+  private static long keep(Throwable failure) {
+    synchronized (RECENT) {
+      RECENT.put(++count, failure);
+      return count;
+    }
   }
 
   /** Leaves a message for C: why the callback that is running refuses or fails. */
@@ -56,17 +64,30 @@ public final class Failures {
     }
   }
 
-  /** The first failure of a backend since the last call of this, null if there was none. */
-  public static @Nullable Throwable take(long backend) {
-    return OF_BACKEND.isEmpty() ? null : OF_BACKEND.remove(backend);
-  }
+  /**
+   * Why a call failed.
+   *
+   * @param message "" where nothing is known
+   * @param cause what a Java callback threw, if that was the reason
+   */
+  public record Reason(String message, @Nullable Throwable cause) {}
 
-  /** The failure of an inference on this thread since the last call of this. */
-  public static @Nullable Throwable takeOfThread() {
-    Throwable failure = OF_THREAD.get();
-    if (failure != null) {
-      OF_THREAD.remove();
+  /** Why the call that just failed on this thread did; asking a second time gives nothing. */
+  public static Reason last() {
+    if (!loaded) {
+      return new Reason("", null);
     }
-    return failure;
+    String message = Raw.getString(ggml_ext_h.ggml_ext_last_error().address());
+    if (message.isEmpty()) {
+      return new Reason("", null);
+    }
+    ggml_ext_h.ggml_ext_set_error(EMPTY);
+    Matcher numbered = NUMBERED.matcher(message);
+    if (!numbered.matches()) {
+      return new Reason(message, null);
+    }
+    synchronized (RECENT) {
+      return new Reason(numbered.group(1), RECENT.get(Long.valueOf(numbered.group(2))));
+    }
   }
 }
