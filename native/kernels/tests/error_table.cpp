@@ -20,5 +20,6 @@ void table_row(const char * shape_format, const std::vector<int64_t> & extents, 
 
 int main() {
     gemm_f32_errors();
+    quantize_i8_errors();
     return 0;
 }
