@@ -223,6 +223,9 @@ enum ggml_ext_kernel_flag {
     // needs CAPTURE_SAFE: what is recorded depends on metadata, addresses, the device and the registration alone, and
     // owns nothing of the plan's state, so that an equal plan may replay it
     GGML_EXT_KERNEL_REPLAY_REUSABLE = 1 << 1,
+    // a rule's kernel is right whatever storage its output shares with its inputs (through workspace, for example). Without it a
+    // group whose output overlaps what an earlier node of the group reads runs as single operations
+    GGML_EXT_KERNEL_OVERLAP_SAFE = 1 << 2,
 };
 
 struct ggml_ext_prepare_params {

@@ -41,7 +41,7 @@ graph_index::slot & graph_index::slot_for(const ggml_tensor * tensor) const {
 
 void graph_index::build_positions() const {
     int bits = 4;
-    while ((size_t(1) << bits) < 2 * static_cast<size_t>(n_nodes())) {
+    while ((size_t(3) << bits) < 4 * static_cast<size_t>(n_nodes())) { // at most three quarters full
         ++bits;
     }
     slots_.assign(size_t(1) << bits, slot{ nullptr, -1 });
@@ -65,48 +65,39 @@ int graph_index::use_count(int i) const {
     return abi::graph_use_count(graph_, node(i));
 }
 
-// Enters `reader` as the last reader of all that it reads, unless a node at or behind `unless_from` is entered.
-void graph_index::note_reads(int reader, int unless_from) const {
-    const auto note = [&](const ggml_tensor * tensor) {
-        const int i = find(tensor);
-        if (i >= 0 && last_use_[i] < unless_from) {
-            last_use_[i] = reader;
-        }
-    };
-    const ggml_tensor * n = node(reader);
-    for (const ggml_tensor * src : n->src) {
-        if (!src || src == n) {
-            continue; // a conversion names itself as its destination
-        }
-        note(src);
-        if (src->view_src) {
-            note(owner(src));
-        }
-    }
-    if (n->view_src) {
-        note(owner(n));
-    }
-}
-
-void graph_index::build_last_use() const {
-    last_use_.assign(n_nodes(), -1);
+void graph_index::build_hidden_reads() const {
     for (int i = 0; i < n_nodes(); ++i) {
-        note_reads(i, n_nodes());
-    }
-}
-
-int graph_index::last_use(int i) const {
-    if (last_use_.empty()) {
-        build_last_use();
-    }
-    int last = std::max(i, last_use_[i]);
-    if (node(i)->view_src) {
-        const int root = find(owner(node(i)));
-        if (root >= 0) {
-            last = std::max(last, last_use_[root]);
+        const ggml_tensor * n             = node(i);
+        const ggml_tensor * own           = owner(n);
+        bool                has_edge_to_own = own == n;
+        for (const ggml_tensor * src : n->src) {
+            if (!src) {
+                continue;
+            }
+            const ggml_tensor * root = owner(src);
+            has_edge_to_own |= root == own;
+            if (root != src && find(src) < 0 && find(root) >= 0) {
+                hidden_reads_.push_back({ root, n });
+            }
+        }
+        if (!has_edge_to_own && find(own) >= 0) {
+            hidden_reads_.push_back({ own, n });
         }
     }
-    return last;
+    hidden_reads_built_ = true;
+}
+
+int graph_index::hidden_reader(int i, int last) const {
+    if (!hidden_reads_built_) {
+        build_hidden_reads();
+    }
+    for (const hidden_read & r : hidden_reads_) {
+        const int reader = r.owner == node(i) ? find(r.reader) : -1;
+        if (reader > last) {
+            return reader;
+        }
+    }
+    return -1;
 }
 
 std::string graph_index::label(int i) const {
@@ -121,19 +112,13 @@ std::string graph_index::label(int i) const {
 void graph_index::move(int first, int count, int before) {
     const int middle = first + count;
     std::rotate(graph_->nodes + first, graph_->nodes + middle, graph_->nodes + before);
-    if (!slots_.empty()) {
-        for (int i = first; i < before; ++i) {
-            slot & s = slot_for(node(i));
-            if (s.position != duplicate) {
-                s.position = i;
-            }
-        }
+    if (slots_.empty()) {
+        return;
     }
-    if (!last_use_.empty()) {
-        std::rotate(last_use_.begin() + first, last_use_.begin() + middle, last_use_.begin() + before);
-        // Whatever has its last reader among the moved or crossed nodes is read by one of them: enter those anew, in order.
-        for (int i = first; i < before; ++i) {
-            note_reads(i, before);
+    for (int i = first; i < before; ++i) {
+        slot & s = slot_for(node(i));
+        if (s.position != duplicate) {
+            s.position = i;
         }
     }
 }

@@ -1,5 +1,6 @@
 #pragma once
-// What planning must know of a graph: where a node is, who reads it. Linear in nodes and edges, gathered on first demand.
+// What planning must know of a graph: where a node is, who reads it. Linear in nodes and edges, gathered on
+// first demand.
 
 #include "plan/effects.h"
 
@@ -25,8 +26,9 @@ public:
     // readers of node i in the whole graph (ggml's count: one for each src entry)
     int use_count(int i) const;
 
-    // position of the last node here that reads node i or its storage through another tensor; i where there is none
-    int last_use(int i) const;
+    // position of a node behind `last` that reads the storage of node i through a tensor that is no node here, so that no
+    // use count tells; -1 where there is none
+    int hidden_reader(int i, int last) const;
 
     // "node 7 ('ffn_gate')", for reasons; names that ggml gave by itself are left out
     std::string label(int i) const;
@@ -40,18 +42,24 @@ private:
         int                 position;
     };
 
+    struct hidden_read {
+        const ggml_tensor * owner;
+        const ggml_tensor * reader;
+    };
+
     slot & slot_for(const ggml_tensor * tensor) const;
     void   build_positions() const;
-    void   build_last_use() const;
-    void   note_reads(int reader, int unless_from) const;
+    void   build_hidden_reads() const;
 
     const op_table * ops_;
     ggml_cgraph *    graph_;
 
-    // open addressing, at most half full; empty until asked for
+    // open addressing; empty until asked for
     mutable std::vector<slot> slots_;
     mutable int               shift_ = 0;
-    mutable std::vector<int>  last_use_; // by position; -1: no reader
+
+    mutable std::vector<hidden_read> hidden_reads_; // hardly any graph has one
+    mutable bool                     hidden_reads_built_ = false;
 };
 
 } // namespace ggml_ext::plan

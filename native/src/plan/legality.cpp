@@ -147,8 +147,9 @@ private:
                 }
             }
         }
-        if (index_.last_use(i) > last_) {
-            return refuse(i, "is read outside the match by " + index_.label(index_.last_use(i)) + " through its storage");
+        const int reader = index_.hidden_reader(i, last_);
+        if (reader >= 0) {
+            return refuse(i, "is read outside the match by " + index_.label(reader) + " through its storage");
         }
         return "";
     }

@@ -1,0 +1,131 @@
+// C entries: statistics and plan copies.
+
+#include "exec/executor.h"
+#include "interpose/runtime.h"
+#include "plan/backend_plans.h"
+#include "plan/copy.h"
+#include "support/status.h"
+
+using namespace ggml_ext;
+
+namespace {
+
+int find_backend(ggml_backend * backend, std::shared_ptr<attached_backend> & out) {
+    out = backend == nullptr ? nullptr : runtime::get().find(backend);
+    return out != nullptr ? GGML_EXT_STATUS_SUCCESS
+                          : fail(GGML_EXT_STATUS_NOT_FOUND, "backend %p is not attached", static_cast<void *>(backend));
+}
+
+template <typename Item> const Item * at(const std::vector<Item> & items, int32_t index, const char * what) {
+    if (index < 0 || static_cast<size_t>(index) >= items.size()) {
+        fail(GGML_EXT_STATUS_NOT_FOUND, "%s %d: the plan has %zu", what, index, items.size());
+        return nullptr;
+    }
+    return &items[index];
+}
+
+std::unique_ptr<ggml_ext_plan> copy_plan(const abi::ggml & g, ggml_backend * backend, const plan::plan & p) {
+    auto copy               = std::make_unique<ggml_ext_plan>();
+    copy->backend           = g.fn.ggml_backend_name(backend);
+    copy->refusals          = p.refusals;
+    copy->workspace_size    = p.workspace_size;
+    copy->before_allocation = p.before_allocation;
+    copy->n_computed        = p.n_computed.load();
+    for (const plan::label & l : p.labels) {
+        copy->nodes.push_back({l.name, l.op, l.type, {l.ne[0], l.ne[1], l.ne[2], l.ne[3]}});
+    }
+    int        next   = 0;
+    const auto native = [&](int end) {
+        if (end > next) {
+            copy->steps.push_back({next, end - next, "", false, 0, copy->n_computed, 0});
+        }
+    };
+    for (const auto & s : p.steps) {
+        native(s->first);
+        copy->steps.push_back({s->first, s->count, s->k->name, s->fused, s->prepared.workspace_size, s->executed.load(), s->time_ns.load()});
+        next = s->first + s->count;
+    }
+    native(static_cast<int>(p.nodes.size()));
+    return copy;
+}
+
+} // namespace
+
+int ggml_ext_get_backend_stats(ggml_backend * backend, ggml_ext_backend_stats * stats) {
+    return guarded([&]() -> int {
+        std::shared_ptr<attached_backend> attached;
+        if (const int status = find_backend(backend, attached); status != GGML_EXT_STATUS_SUCCESS) {
+            return status;
+        }
+        const plan::plan_stats & s = attached->plans->stats;
+        return fill_struct(stats,
+                           {0, s.planned.load(), s.planned_late.load(), s.computed.load(), s.groups.load(), s.singly.load(),
+                            s.plan_time_ns.load(), attached->executor == nullptr ? 0 : attached->executor->workspace_size()},
+                           "stats");
+    });
+}
+
+int ggml_ext_plan_copy(ggml_backend * backend, int32_t index, ggml_ext_plan ** out) {
+    return guarded([&]() -> int {
+        std::shared_ptr<attached_backend> attached;
+        if (const int status = find_backend(backend, attached); status != GGML_EXT_STATUS_SUCCESS) {
+            return status;
+        }
+        if (out == nullptr) {
+            return fail(GGML_EXT_STATUS_INVALID_ARGUMENT, "out is NULL");
+        }
+        std::unique_ptr<ggml_ext_plan> copy;
+        const size_t                   n = attached->plans->visit(index, [&](const plan::plan & p) {
+            copy = copy_plan(runtime::get().ggml(), backend, p);
+        });
+        if (copy == nullptr) {
+            return fail(GGML_EXT_STATUS_NOT_FOUND, "plan %d: the backend has %zu", index, n);
+        }
+        *out = copy.release();
+        return GGML_EXT_STATUS_SUCCESS;
+    });
+}
+
+void ggml_ext_plan_free(ggml_ext_plan * plan) {
+    delete plan;
+}
+
+int ggml_ext_plan_get_info(const ggml_ext_plan * plan, ggml_ext_plan_info * info) {
+    if (plan == nullptr) {
+        return fail(GGML_EXT_STATUS_INVALID_ARGUMENT, "plan is NULL");
+    }
+    return fill_struct(info,
+                       {0, plan->backend.c_str(), static_cast<int32_t>(plan->nodes.size()), static_cast<int32_t>(plan->steps.size()),
+                        static_cast<int32_t>(plan->refusals.size()), plan->workspace_size, plan->before_allocation, plan->n_computed},
+                       "info");
+}
+
+int ggml_ext_plan_get_node(const ggml_ext_plan * plan, int32_t index, ggml_ext_plan_node * node) {
+    if (plan == nullptr) {
+        return fail(GGML_EXT_STATUS_INVALID_ARGUMENT, "plan is NULL");
+    }
+    const auto * n = at(plan->nodes, index, "node");
+    return n == nullptr ? static_cast<int>(GGML_EXT_STATUS_NOT_FOUND)
+                        : fill_struct(node, {0, n->name.c_str(), n->op.c_str(), n->type, {n->ne[0], n->ne[1], n->ne[2], n->ne[3]}}, "node");
+}
+
+int ggml_ext_plan_get_step(const ggml_ext_plan * plan, int32_t index, ggml_ext_plan_step * step) {
+    if (plan == nullptr) {
+        return fail(GGML_EXT_STATUS_INVALID_ARGUMENT, "plan is NULL");
+    }
+    const auto * s = at(plan->steps, index, "step");
+    return s == nullptr ? static_cast<int>(GGML_EXT_STATUS_NOT_FOUND)
+                        : fill_struct(step,
+                                      {0, s->first, s->count, s->kernel.empty() ? nullptr : s->kernel.c_str(), s->fused, s->workspace_size,
+                                       s->executed, s->time_ns},
+                                      "step");
+}
+
+int ggml_ext_plan_get_refusal(const ggml_ext_plan * plan, int32_t index, ggml_ext_plan_refusal * refusal) {
+    if (plan == nullptr) {
+        return fail(GGML_EXT_STATUS_INVALID_ARGUMENT, "plan is NULL");
+    }
+    const auto * r = at(plan->refusals, index, "refusal");
+    return r == nullptr ? static_cast<int>(GGML_EXT_STATUS_NOT_FOUND)
+                        : fill_struct(refusal, {0, r->node, r->kernel.c_str(), r->reason.c_str()}, "refusal");
+}

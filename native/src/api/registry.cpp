@@ -1,0 +1,108 @@
+// C entries: operators, kernels, their registrations.
+
+#include "interpose/runtime.h"
+#include "registry/op_create.h"
+#include "support/status.h"
+
+#include <algorithm>
+
+using namespace ggml_ext;
+
+namespace {
+
+snapshot_cell * cell_of(ggml_backend_device * device) {
+    attached_device * attached = runtime::get().find(device);
+    return attached == nullptr ? nullptr : &attached->kernels;
+}
+
+// a descriptor as this library knows it: fields that the caller's header had not are zero
+template <typename Desc> int read_desc(const Desc * desc, Desc & out) {
+    if (desc == nullptr) {
+        return fail(GGML_EXT_STATUS_INVALID_ARGUMENT, "desc is NULL");
+    }
+    if (desc->struct_size < sizeof(size_t)) {
+        return fail(GGML_EXT_STATUS_INVALID_ARGUMENT, "desc->struct_size is %zu, expected sizeof(the struct)", desc->struct_size);
+    }
+    std::memcpy(&out, desc, std::min(desc->struct_size, sizeof(out)));
+    out.struct_size = sizeof(out);
+    return GGML_EXT_STATUS_SUCCESS;
+}
+
+} // namespace
+
+int ggml_ext_register_op(const ggml_ext_op_desc * desc, ggml_ext_registration ** out) {
+    return guarded([&]() -> int {
+        ggml_ext_op_desc known{};
+        if (const int status = read_desc(desc, known); status != GGML_EXT_STATUS_SUCCESS) {
+            return status;
+        }
+        return runtime::get().registrations().register_op(known, out);
+    });
+}
+
+int ggml_ext_op_create(ggml_context * ctx, const char * op, int32_t n_src, ggml_tensor * const * src, const void * attrs,
+                       size_t attrs_size, ggml_tensor ** out) {
+    return guarded([&]() -> int {
+        if (!runtime::get().is_loaded()) {
+            return fail(GGML_EXT_STATUS_NOT_LOADED, "ggml is not loaded: call ggml_ext_load first");
+        }
+        if (ctx == nullptr || op == nullptr || out == nullptr) {
+            return fail(GGML_EXT_STATUS_INVALID_ARGUMENT, "%s is NULL", ctx == nullptr ? "ctx" : op == nullptr ? "op" : "out");
+        }
+        const op_registration * registered = runtime::get().registrations().find_op(op);
+        if (registered == nullptr) {
+            return fail(GGML_EXT_STATUS_NOT_FOUND, "operator \"%.160s\" is not registered", op);
+        }
+        return op_create(runtime::get().ggml(), ctx, *registered, n_src, src, attrs, attrs_size, out);
+    });
+}
+
+int ggml_ext_register_kernel(ggml_backend_device * device, const ggml_ext_kernel_desc * desc, ggml_ext_registration ** out) {
+    return ggml_ext_register_kernel_ex(device, desc, 0, out);
+}
+
+int ggml_ext_register_kernel_ex(ggml_backend_device * device, const ggml_ext_kernel_desc * desc, uint32_t flags,
+                                ggml_ext_registration ** out) {
+    return guarded([&]() -> int {
+        ggml_ext_kernel_desc known{};
+        if (const int status = read_desc(desc, known); status != GGML_EXT_STATUS_SUCCESS) {
+            return status;
+        }
+        runtime & rt = runtime::get();
+        if (device == nullptr || !rt.is_attached(device)) {
+            return fail(GGML_EXT_STATUS_INVALID_ARGUMENT, "device %p is not attached: call ggml_ext_attach_device first",
+                        static_cast<void *>(device));
+        }
+        return rt.registrations().register_kernel(rt.ggml(), device, *cell_of(device), known, flags, out);
+    });
+}
+
+int ggml_ext_unregister(ggml_ext_registration * registration) {
+    return guarded([&]() -> int { return runtime::get().registrations().unregister(registration, cell_of); });
+}
+
+int ggml_ext_set_enabled(ggml_ext_registration * registration, bool enabled) {
+    return guarded([&]() -> int { return runtime::get().registrations().set_enabled(registration, enabled, cell_of); });
+}
+
+bool ggml_ext_dev_supports_native_op(ggml_backend_device * device, const ggml_tensor * op) {
+    if (device == nullptr || op == nullptr || !runtime::get().is_loaded()) {
+        return false;
+    }
+    const attached_device * attached = runtime::get().find(device);
+    return attached != nullptr ? attached->native_supports(op) : runtime::get().ggml().fn.ggml_backend_dev_supports_op(device, op);
+}
+
+int ggml_ext_get_kernel_stats(const ggml_ext_registration * registration, ggml_ext_kernel_stats * stats) {
+    return guarded([&]() -> int {
+        const kernel_ptr k = runtime::get().registrations().find_kernel(registration);
+        if (k == nullptr) {
+            return fail(GGML_EXT_STATUS_NOT_FOUND, "registration %p is no registered kernel", static_cast<const void *>(registration));
+        }
+        const kernel_counters & c = k->counters;
+        return fill_struct(stats,
+                           {0, c.supported.load(), c.unsupported.load(), c.planned.load(), c.executed.load(), c.failed.load(),
+                            c.refused.load(), c.time_ns.load()},
+                           "stats");
+    });
+}

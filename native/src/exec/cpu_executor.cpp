@@ -1,0 +1,197 @@
+// Extension steps on the CPU backend. A step in task form becomes proxy nodes of ggml's op CUSTOM, one for each phase, so that a
+// mixed graph is one native compute: ggml's threads run native nodes and our tasks, and its barrier separates the phases. A step
+// in whole form splits the graph.
+
+#include "exec/cpu_executor.h"
+
+#include "support/status.h"
+
+#include <chrono>
+#include <cstring>
+
+namespace ggml_ext::exec {
+
+namespace {
+
+struct task {
+    plan::step * s       = nullptr;
+    failure *    f       = nullptr;
+    int          phase   = 0;
+    bool         counted = false; // the last phase counts the execution
+};
+
+void run_task(ggml_tensor * /* dst */, int ith, int nth, void * userdata) {
+    const task & t = *static_cast<const task *>(userdata);
+    // the graph's thread count is the largest of all nodes' n_tasks: a proxy limits its own
+    const int most = t.s->prepared.n_tasks;
+    const int n    = most > 0 && most < nth ? most : nth;
+    if (ith >= n || t.f->any()) {
+        return;
+    }
+    const kernel & k     = *t.s->k;
+    const bool     timed = ith == 0 && profiling();
+    const auto     start = timed ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point();
+    set_last_error("");
+    const int status = k.desc.run(&t.s->exec, t.phase, ith, n, k.desc.user_data);
+    if (status != GGML_EXT_STATUS_SUCCESS) {
+        t.f->report(k, status);
+    }
+    if (timed) {
+        const auto ns = static_cast<uint64_t>(
+            std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - start).count());
+        k.counters.time_ns.fetch_add(ns, std::memory_order_relaxed);
+        t.s->time_ns.fetch_add(ns, std::memory_order_relaxed);
+    }
+    if (ith == 0 && t.counted) {
+        k.counters.executed.fetch_add(1, std::memory_order_relaxed);
+        t.s->executed.fetch_add(1, std::memory_order_relaxed);
+    }
+}
+
+void set_custom(ggml_tensor & proxy, int32_t op_custom, custom_function function, int n_tasks, void * userdata) {
+    const int32_t tasks = n_tasks > 0 ? n_tasks : -1; // GGML_N_TASKS_MAX
+    proxy.op            = op_custom;
+    std::memset(proxy.src, 0, sizeof(proxy.src));
+    std::memset(proxy.op_params, 0, sizeof(proxy.op_params));
+    auto * params = reinterpret_cast<char *>(proxy.op_params);
+    std::memcpy(params, &function, sizeof(function));
+    std::memcpy(params + 8, &tasks, sizeof(tasks));
+    std::memcpy(params + 16, &userdata, sizeof(userdata));
+}
+
+struct segment {
+    int          begin = 0, end = 0; // in program::nodes
+    plan::step * whole = nullptr;    // after them
+};
+
+} // namespace
+
+struct cpu_executor::program {
+    std::deque<ggml_tensor>    proxies;
+    std::deque<task>           tasks;
+    std::vector<ggml_tensor *> outputs; // of the proxies, to refresh their addresses
+    std::vector<ggml_tensor *> nodes;
+    std::vector<segment>       segments;
+    failure                    f;
+};
+
+cpu_executor::cpu_executor(const abi::ggml & g, ggml_backend * backend) : g_(g), own_(g, backend) {}
+
+std::shared_ptr<cpu_executor::program> cpu_executor::build(plan::plan & p) const {
+    auto    program = std::make_shared<cpu_executor::program>();
+    segment open;
+    int     next = 0;
+    for (const auto & s : p.steps) {
+        program->nodes.insert(program->nodes.end(), p.nodes.begin() + next, p.nodes.begin() + s->first);
+        next = s->first + s->count;
+        if (s->k->desc.execute != nullptr) {
+            open.end   = static_cast<int>(program->nodes.size());
+            open.whole = s.get();
+            program->segments.push_back(open);
+            open       = segment{};
+            open.begin = static_cast<int>(program->nodes.size());
+            continue;
+        }
+        ggml_tensor * output = p.nodes[next - 1];
+        for (int phase = 0; phase < s->prepared.n_phases; ++phase) {
+            program->tasks.push_back({s.get(), &program->f, phase, phase == s->prepared.n_phases - 1});
+            program->proxies.push_back(*output);
+            set_custom(program->proxies.back(), g_.op.custom, run_task, s->prepared.n_tasks, &program->tasks.back());
+            program->nodes.push_back(&program->proxies.back());
+            program->outputs.push_back(output);
+        }
+    }
+    program->nodes.insert(program->nodes.end(), p.nodes.begin() + next, p.nodes.end());
+    open.end = static_cast<int>(program->nodes.size());
+    program->segments.push_back(open);
+    return program;
+}
+
+int32_t cpu_executor::compute(attached_backend & backend, plan::plan & p, ggml_cgraph * graph) {
+    if (p.exec_data == nullptr) {
+        p.exec_data = build(p);
+    }
+    auto & program = *static_cast<cpu_executor::program *>(p.exec_data.get());
+    program.f.reset();
+    if (assign_workspace(p, own_) != GGML_EXT_STATUS_SUCCESS) {
+        return GGML_COMPUTE_FAILED;
+    }
+    for (size_t i = 0; i < program.outputs.size(); ++i) {
+        program.proxies[i].data   = program.outputs[i]->data;
+        program.proxies[i].buffer = program.outputs[i]->buffer;
+    }
+    const current_backend_scope scope(&backend);
+    for (const segment & range : program.segments) {
+        if (range.end > range.begin) {
+            graph_copy    copy(graph, program.nodes.data() + range.begin, range.end - range.begin);
+            const int32_t status = backend.native_graph_compute(backend.backend, &copy.graph);
+            if (program.f.any()) {
+                return program.f.result();
+            }
+            if (status != GGML_COMPUTE_SUCCESS) {
+                return status;
+            }
+        }
+        if (range.whole != nullptr) {
+            parallel_graph_ = graph;
+            const int status = run_step(*range.whole, program.f);
+            parallel_graph_  = nullptr;
+            if (status != GGML_EXT_STATUS_SUCCESS) {
+                return program.f.result();
+            }
+            range.whole->k->counters.executed.fetch_add(1, std::memory_order_relaxed);
+            range.whole->executed.fetch_add(1, std::memory_order_relaxed);
+        }
+    }
+    return GGML_COMPUTE_SUCCESS;
+}
+
+namespace {
+
+struct parallel_call {
+    ggml_ext_parallel_task task;
+    void *                 context;
+    std::atomic<int>       status{GGML_EXT_STATUS_SUCCESS};
+};
+
+void run_parallel(ggml_tensor * /* dst */, int ith, int nth, void * userdata) {
+    auto &    call     = *static_cast<parallel_call *>(userdata);
+    const int status   = call.task(call.context, ith, nth);
+    int       expected = GGML_EXT_STATUS_SUCCESS;
+    if (status != GGML_EXT_STATUS_SUCCESS) {
+        call.status.compare_exchange_strong(expected, status);
+    }
+}
+
+} // namespace
+
+int cpu_executor::parallel(attached_backend & backend, ggml_ext_parallel_task task, void * context) {
+    if (parallel_graph_ == nullptr || current_backend() != &backend) {
+        return fail(GGML_EXT_STATUS_UNSUPPORTED, "SERV-2: the CPU parallel service works inside execute of a kernel of this backend only");
+    }
+    parallel_call call{task, context, {}};
+    char          dummy[64] = {};
+    ggml_tensor   proxy{};
+    proxy.type  = TYPE_F32;
+    proxy.flags = FLAG_COMPUTE;
+    proxy.ne[0] = proxy.ne[1] = proxy.ne[2] = proxy.ne[3] = 1;
+    proxy.nb[0] = proxy.nb[1] = proxy.nb[2] = proxy.nb[3] = sizeof(float);
+    proxy.data = dummy;
+    set_custom(proxy, g_.op.custom, run_parallel, 0, &call);
+    ggml_tensor * nodes[] = {&proxy};
+    graph_copy    copy(parallel_graph_, nodes, 1);
+    const int32_t native = backend.native_graph_compute(backend.backend, &copy.graph);
+    if (native == GGML_COMPUTE_ABORTED) {
+        return fail(GGML_EXT_STATUS_ABORTED, "the backend's abort callback asked to stop");
+    }
+    if (native != GGML_COMPUTE_SUCCESS) {
+        return fail(GGML_EXT_STATUS_FAILED, "the backend's compute returned %d", native);
+    }
+    const int status = call.status.load();
+    if (status != GGML_EXT_STATUS_SUCCESS && *last_error() == '\0') {
+        return fail(status, "a task of the CPU parallel service returned %s", ggml_ext_status_name(status));
+    }
+    return status;
+}
+
+} // namespace ggml_ext::exec

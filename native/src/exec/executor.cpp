@@ -1,0 +1,136 @@
+#include "exec/executor.h"
+
+#include "plan/inject.h"
+#include "support/status.h"
+
+#include <chrono>
+
+namespace ggml_ext::exec {
+
+namespace {
+std::atomic<bool>                     profiling_enabled{false};
+thread_local const attached_backend * current = nullptr;
+} // namespace
+
+bool profiling() {
+    return profiling_enabled.load(std::memory_order_relaxed);
+}
+
+void set_profiling(bool enabled) {
+    profiling_enabled.store(enabled);
+}
+
+const attached_backend * current_backend() {
+    return current;
+}
+
+current_backend_scope::current_backend_scope(const attached_backend * backend) : before_(current) {
+    current = backend;
+}
+
+current_backend_scope::~current_backend_scope() {
+    current = before_;
+}
+
+void failure::reset() {
+    status_.store(GGML_EXT_STATUS_SUCCESS);
+    message_.clear();
+}
+
+void failure::report(const kernel & k, int status) {
+    k.counters.failed.fetch_add(1, std::memory_order_relaxed);
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (status_.load() == GGML_EXT_STATUS_SUCCESS) {
+        const char * reason = last_error();
+        message_ = format("kernel %s: %s", k.name.c_str(), *reason != '\0' ? reason : ggml_ext_status_name(status));
+        status_.store(status, std::memory_order_release);
+    }
+}
+
+int32_t failure::result() const {
+    const int status = status_.load(std::memory_order_acquire);
+    if (status == GGML_EXT_STATUS_SUCCESS) {
+        return GGML_COMPUTE_SUCCESS;
+    }
+    set_last_error(message_.c_str());
+    return status == GGML_EXT_STATUS_ABORTED ? GGML_COMPUTE_ABORTED : GGML_COMPUTE_FAILED;
+}
+
+own_workspace::~own_workspace() {
+    if (buffer_ != nullptr) {
+        g_.fn.ggml_backend_buffer_free(buffer_);
+    }
+}
+
+void * own_workspace::get(size_t size) {
+    if (size > size_) {
+        ggml_backend_buffer * grown =
+            g_.fn.ggml_backend_buft_alloc_buffer(g_.fn.ggml_backend_get_default_buffer_type(backend_), size);
+        if (grown == nullptr) {
+            return nullptr;
+        }
+        if (buffer_ != nullptr) {
+            g_.fn.ggml_backend_synchronize(backend_); // work that still uses the old one
+            g_.fn.ggml_backend_buffer_free(buffer_);
+        }
+        buffer_ = grown;
+        size_   = size;
+    }
+    return g_.fn.ggml_backend_buffer_get_base(buffer_);
+}
+
+int assign_workspace(plan::plan & p, own_workspace & own) {
+    const auto align = [](void * address) {
+        const uintptr_t mask = plan::WORKSPACE_ALIGNMENT - 1;
+        return reinterpret_cast<void *>((reinterpret_cast<uintptr_t>(address) + mask) & ~mask);
+    };
+    for (const auto & s : p.steps) {
+        if (s->prepared.workspace_size == 0) {
+            continue;
+        }
+        void * base = s->workspace_in_leaf && p.leaf != nullptr ? p.leaf->data : nullptr;
+        if (base == nullptr) {
+            base = own.get(p.workspace_size + plan::WORKSPACE_ALIGNMENT);
+        }
+        if (base == nullptr) {
+            return fail(GGML_EXT_STATUS_NO_MEMORY, "KERNEL-4: no memory for %zu bytes of workspace of kernel %s", p.workspace_size,
+                        s->k->name.c_str());
+        }
+        s->exec.workspace = align(base);
+    }
+    return GGML_EXT_STATUS_SUCCESS;
+}
+
+graph_copy::graph_copy(const ggml_cgraph * like, ggml_tensor ** nodes, int n_nodes) : graph(*like) {
+    graph.nodes   = nodes;
+    graph.n_nodes = n_nodes;
+    graph.n_leafs = 0;
+    graph.size    = 0;
+    graph.uid     = 0; // other backends take a non-zero one for "the same graph as before"
+}
+
+int run_step(const plan::step & s, failure & f) {
+    const kernel & k      = *s.k;
+    const auto     start  = std::chrono::steady_clock::now();
+    int            status = GGML_EXT_STATUS_SUCCESS;
+    set_last_error("");
+    if (k.desc.execute != nullptr) {
+        status = k.desc.execute(&s.exec, k.desc.user_data);
+    } else {
+        for (int phase = 0; phase < s.prepared.n_phases && status == GGML_EXT_STATUS_SUCCESS; ++phase) {
+            status = k.desc.run(&s.exec, phase, 0, 1, k.desc.user_data);
+        }
+    }
+    if (status != GGML_EXT_STATUS_SUCCESS) {
+        f.report(k, status);
+    }
+    if (profiling()) {
+        const auto ns = static_cast<uint64_t>(
+            std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - start).count());
+        k.counters.time_ns.fetch_add(ns, std::memory_order_relaxed);
+        const_cast<plan::step &>(s).time_ns.fetch_add(ns, std::memory_order_relaxed);
+    }
+    return status;
+}
+
+} // namespace ggml_ext::exec

@@ -1,0 +1,133 @@
+#include "interpose/hooks.h"
+
+#include "exec/executor.h"
+#include "exec/marker.h"
+#include "exec/services.h"
+#include "interpose/runtime.h"
+#include "plan/backend_plans.h"
+#include "plan/select.h"
+#include "support/status.h"
+
+namespace ggml_ext::hooks {
+
+namespace {
+
+// KERNEL-2: support queries under way on this thread; the same question asked inside gets the native answer
+struct query {
+    const ggml_backend_device * device;
+    const ggml_tensor *         op;
+    const query *               outer;
+};
+thread_local const query * innermost = nullptr;
+
+bool asked_already(const ggml_backend_device * device, const ggml_tensor * op) {
+    for (const query * q = innermost; q != nullptr; q = q->outer) {
+        if (q->device == device && q->op == op) {
+            return true;
+        }
+    }
+    return false;
+}
+
+int32_t compute_natively(attached_backend & backend, ggml_cgraph * graph) {
+    const uint64_t before = marker_failures();
+    const int32_t  status = backend.native_graph_compute(backend.backend, graph);
+    if (status == GGML_COMPUTE_SUCCESS && marker_failures() != before) {
+        fail(GGML_EXT_STATUS_UNSUPPORTED, "OP-3: the graph has a registered operator that no kernel could run; its output is NaN (see the log)");
+        return GGML_COMPUTE_FAILED;
+    }
+    return status;
+}
+
+} // namespace
+
+bool supports_op(ggml_backend_device * device, const ggml_tensor * op) {
+    attached_device * attached = runtime::get().find(device);
+    if (attached->kernels.empty() || asked_already(device, op)) {
+        return attached->native_supports(op);
+    }
+    const query q{device, op, innermost};
+    innermost = &q;
+    bool      answer = false;
+    const int status = guarded([&]() -> int {
+        const snapshot_cell::pin kernels(attached->kernels);
+        const plan::selection    found = plan::select_kernel(*attached, *kernels, op, 0, nullptr);
+        answer                         = found.k != nullptr || found.native;
+        return GGML_EXT_STATUS_SUCCESS;
+    });
+    innermost = q.outer;
+    return status == GGML_EXT_STATUS_SUCCESS ? answer : attached->native_supports(op);
+}
+
+ggml_backend * init_backend(ggml_backend_device * device, const char * params) {
+    attached_device * attached = runtime::get().find(device);
+    ggml_backend *    backend  = attached->native_init_backend(device, params);
+    if (backend != nullptr) {
+        const int status = guarded([&]() -> int { return runtime::get().attach(backend); });
+        if (status != GGML_EXT_STATUS_SUCCESS) {
+            log(GGML_EXT_LOG_LEVEL_ERROR, "backend of device %s runs without extensions: %s",
+                attached->ggml->fn.ggml_backend_dev_name(device), last_error());
+        }
+    }
+    return backend;
+}
+
+void graph_optimize(ggml_backend * backend, ggml_cgraph * graph) {
+    const auto attached = runtime::get().find(backend);
+    if (attached->native_graph_optimize != nullptr) {
+        attached->native_graph_optimize(backend, graph);
+    }
+    if (attached->reference.load(std::memory_order_relaxed)) {
+        return;
+    }
+    const int status = guarded([&]() -> int {
+        attached->plans->plan_before_allocation(graph);
+        return GGML_EXT_STATUS_SUCCESS;
+    });
+    if (status != GGML_EXT_STATUS_SUCCESS) {
+        log(GGML_EXT_LOG_LEVEL_ERROR, "planning failed, the graph runs as single operations: %s", last_error());
+    }
+}
+
+int32_t graph_compute(ggml_backend * backend, ggml_cgraph * graph) {
+    const auto    attached = runtime::get().find(backend);
+    auto &        plans    = *attached->plans;
+    int32_t       result   = GGML_COMPUTE_FAILED;
+    const int     status   = guarded([&]() -> int {
+        const bool nothing = attached->device->kernels.empty() && !plans.ever_injected();
+        plan::plan_ptr p   = nothing ? nullptr : plans.plan_for_compute(graph);
+        if (p == nullptr || attached->reference.load(std::memory_order_relaxed)) {
+            result = compute_natively(*attached, graph);
+            return GGML_EXT_STATUS_SUCCESS;
+        }
+        if (p->error != GGML_EXT_STATUS_SUCCESS) {
+            return fail(p->error, "%s", p->error_message.c_str());
+        }
+        if (p->steps.empty()) {
+            result = compute_natively(*attached, graph);
+            return GGML_EXT_STATUS_SUCCESS;
+        }
+        plans.refresh(*p);
+        result = attached->executor->compute(*attached, *p, graph);
+        p->n_computed.fetch_add(1, std::memory_order_relaxed);
+        plans.count_compute(*p);
+        return GGML_EXT_STATUS_SUCCESS;
+    });
+    return status == GGML_EXT_STATUS_SUCCESS ? result : GGML_COMPUTE_FAILED;
+}
+
+void backend_free(ggml_backend * backend) {
+    const auto attached = runtime::get().remove(backend);
+    attached->plans->drop_all();
+    attached->executor.reset();
+    attached->native_free(backend);
+}
+
+void * get_proc_address(struct ggml_backend_reg * reg, const char * name) {
+    const patched_registry * patched = runtime::get().find(reg);
+    void * native = patched->native_get_proc_address != nullptr ? patched->native_get_proc_address(reg, name) : nullptr;
+    void * own    = exec::find_service(*patched, name, native);
+    return own != nullptr ? own : native;
+}
+
+} // namespace ggml_ext::hooks

@@ -1,0 +1,48 @@
+#include "exec/range_executor.h"
+
+#include "exec/cpu_executor.h"
+#include "support/status.h"
+
+namespace ggml_ext::exec {
+
+std::unique_ptr<executor> make_executor(const attached_device & device, ggml_backend * backend) {
+    if (device.is_cpu) {
+        return std::make_unique<cpu_executor>(*device.ggml, backend);
+    }
+    return std::make_unique<range_executor>(*device.ggml, backend);
+}
+
+int32_t range_executor::compute(attached_backend & backend, plan::plan & p, ggml_cgraph * graph) {
+    failure_.reset();
+    if (assign_workspace(p, own_) != GGML_EXT_STATUS_SUCCESS) {
+        return GGML_COMPUTE_FAILED;
+    }
+    const current_backend_scope scope(&backend);
+    const auto                  native = [&](int begin, int end) -> int32_t {
+        if (begin == end) {
+            return GGML_COMPUTE_SUCCESS;
+        }
+        graph_copy copy(graph, p.nodes.data() + begin, end - begin);
+        return backend.native_graph_compute(backend.backend, &copy.graph);
+    };
+    int next = 0;
+    for (const auto & s : p.steps) {
+        if (const int32_t status = native(next, s->first); status != GGML_COMPUTE_SUCCESS) {
+            return status;
+        }
+        g_.fn.ggml_backend_synchronize(backend.backend);
+        if (run_step(*s, failure_) != GGML_EXT_STATUS_SUCCESS) {
+            return failure_.result();
+        }
+        s->k->counters.executed.fetch_add(1, std::memory_order_relaxed);
+        s->executed.fetch_add(1, std::memory_order_relaxed);
+        next = s->first + s->count;
+    }
+    return native(next, static_cast<int>(p.nodes.size()));
+}
+
+int range_executor::parallel(attached_backend & backend, ggml_ext_parallel_task /* task */, void * /* context */) {
+    return fail(GGML_EXT_STATUS_UNSUPPORTED, "SERV-2: backend %s is not a CPU backend", g_.fn.ggml_backend_name(backend.backend));
+}
+
+} // namespace ggml_ext::exec

@@ -1,0 +1,59 @@
+#pragma once
+// The one global of the library: the loaded ggml, the registry, and what is attached.
+
+#include "interpose/device.h"
+
+#include <shared_mutex>
+#include <unordered_map>
+#include <vector>
+
+namespace ggml_ext {
+
+struct patched_registry {
+    struct ggml_backend_reg * reg                     = nullptr;
+    proc_address_fn           native_get_proc_address = nullptr; // may be NULL
+    int                       n_devices               = 0;
+};
+
+class runtime {
+public:
+    static runtime & get();
+    ~runtime();
+
+    int  load(const ggml_ext_load_params & params);
+    bool is_loaded() const { return loaded_.load(std::memory_order_acquire); }
+
+    const abi::ggml & ggml() const { return ggml_; }
+    registry &        registrations() { return registry_; }
+
+    int attach(ggml_backend_device * device);
+    int detach(ggml_backend_device * device);
+    int attach(ggml_backend * backend);
+
+    // NULL where it is not attached. An attached device stays in memory for good; a backend until it is freed.
+    attached_device *                 find(const ggml_backend_device * device) const;
+    std::shared_ptr<attached_backend> find(const ggml_backend * backend) const;
+    attached_device *                 find_cpu() const;
+    bool                              is_attached(const ggml_backend_device * device) const;
+    const patched_registry *          find(const struct ggml_backend_reg * reg) const;
+
+    // called by the hook, before the backend's own free
+    std::shared_ptr<attached_backend> remove(ggml_backend * backend);
+
+private:
+    runtime();
+    int attach_backend_locked(attached_device & device, ggml_backend * backend);
+
+    std::mutex                                                            load_mutex_;
+    std::atomic<bool>                                                     loaded_{false};
+    abi::ggml                                                             ggml_;
+    std::unique_ptr<const plan::op_table>                                 ops_;
+    registry                                                              registry_;
+    mutable std::shared_mutex                                             mutex_;
+    std::vector<std::unique_ptr<attached_device>>                         devices_; // live ones
+    std::vector<std::unique_ptr<attached_device>>                         detached_; // kept: queries may still be inside
+    std::vector<std::unique_ptr<patched_registry>>                        registries_;
+    std::unordered_map<const ggml_backend *, std::shared_ptr<attached_backend>> backends_;
+};
+
+} // namespace ggml_ext

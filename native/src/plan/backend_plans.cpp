@@ -1,0 +1,256 @@
+#include "plan/backend_plans.h"
+
+#include "abi/injected.h"
+#include "plan/fingerprint.h"
+#include "plan/graph_index.h"
+#include "plan/inject.h"
+#include "support/status.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+
+namespace ggml_ext::plan {
+
+namespace {
+
+uint64_t now_ns() {
+    return static_cast<uint64_t>(
+        std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count());
+}
+
+bool strip_all(ggml_cgraph * graph) {
+    bool any = false;
+    for (int i = 0; i < graph->n_nodes; ++i) {
+        any |= strip_injected(graph->nodes[i]);
+    }
+    return any;
+}
+
+// FUSE-5: with several pipeline copies the scheduler marks each copy of an input as both input and output, and names it
+// "<backend>#<tensor>#<copy>".
+bool has_pipeline_copies(const ggml_cgraph * graph) {
+    constexpr int32_t both = FLAG_INPUT | FLAG_OUTPUT;
+    for (int i = 0; i < graph->n_nodes; ++i) {
+        for (const ggml_tensor * src : graph->nodes[i]->src) {
+            if (src != nullptr && (src->flags & both) == both && std::strchr(src->name, '#') != nullptr) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+// what stays the same for every batch size: operations and who reads whom
+uint64_t structure_of(const graph_index & index) {
+    uint64_t   h   = static_cast<uint64_t>(index.n_nodes());
+    const auto add = [&h](uint64_t v) { h = (h ^ v) * 0x9e3779b97f4a7c15ull, h ^= h >> 29; };
+    for (int i = 0; i < index.n_nodes(); ++i) {
+        const ggml_tensor * node = index.node(i);
+        add(static_cast<uint64_t>(node->op));
+        for (int j = 0; j < GGML_EXT_MAX_SRC && node->src[j] != nullptr; ++j) {
+            add(static_cast<uint64_t>(index.find(node->src[j]) + 2));
+        }
+    }
+    return h;
+}
+
+bool ranges_overlap(const ggml_ext_tensor & a, const ggml_ext_tensor & b) {
+    const char * a0 = static_cast<const char *>(a.data);
+    const char * b0 = static_cast<const char *>(b.data);
+    return a0 != nullptr && b0 != nullptr && a0 < b0 + b.nbytes && b0 < a0 + a.nbytes;
+}
+
+// What only the last node reads may share storage with the output, as ggml's own in-place operations do.
+bool output_overlaps_inputs(const step & s) {
+    const ggml_ext_tensor & output = *s.nodes.back()->dst;
+    for (int i = 0; i + 1 < s.count; ++i) {
+        for (int j = 0; j < s.nodes[i]->n_src; ++j) {
+            const ggml_ext_tensor * src = s.nodes[i]->src[j];
+            const bool own = src == nullptr || std::any_of(s.nodes.begin(), s.nodes.end(), [&](const ggml_ext_node * n) {
+                                 return n->dst->tensor == src->tensor;
+                             });
+            if (!own && ranges_overlap(output, *src)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+} // namespace
+
+plan_ptr backend_plans::find(ggml_tensor * const * base, int n_nodes, bool before_allocation) const {
+    std::lock_guard<std::mutex> lock(mutex_);
+    for (const plan_ptr & p : plans_) {
+        if (p->base == base && p->before_allocation == before_allocation && static_cast<int>(p->nodes.size()) == n_nodes) {
+            return p;
+        }
+    }
+    return nullptr;
+}
+
+void backend_plans::remember(plan_ptr p) {
+    std::vector<plan_ptr> dropped; // destroyed outside the lock
+    {
+        std::lock_guard<std::mutex> lock(mutex_);
+        plans_.remove_if([&](const plan_ptr & other) {
+            const bool replaced = other->base == p->base && (p->before_allocation || other->before_allocation == p->before_allocation) &&
+                                  (p->before_allocation || other->nodes.size() == p->nodes.size());
+            if (replaced) {
+                if (other->nodes.size() == p->nodes.size()) {
+                    other->injected = false; // taken off before the new plan was made
+                }
+                dropped.push_back(other);
+            }
+            return replaced;
+        });
+        plans_.push_front(std::move(p));
+        while (plans_.size() > MAX_PLANS) {
+            dropped.push_back(plans_.back());
+            plans_.pop_back();
+        }
+    }
+}
+
+void backend_plans::plan_before_allocation(ggml_cgraph * graph) {
+    if (ever_injected_.load(std::memory_order_relaxed)) {
+        strip_all(graph);
+    }
+    if (!planner_.device.ggml->has_cgraph || graph->n_nodes == 0 || planner_.device.kernels.empty()) {
+        return;
+    }
+    const uint64_t           start = now_ns();
+    const snapshot_cell::pin kernels(planner_.device.kernels);
+    const bool               stale = has_addresses(graph);
+
+    plan_ptr p = find(graph->nodes, graph->n_nodes, true);
+    if (p != nullptr && p->epoch == kernels->epoch && p->error == GGML_EXT_STATUS_SUCCESS && p->stale == stale && !p->groups_split) {
+        const print128 print = print_nodes(graph->nodes, graph->n_nodes);
+        if (print == p->print) {
+            std::copy(p->nodes.begin(), p->nodes.end(), graph->nodes); // the order that was chosen
+        } else if (!(print == p->print_ordered)) {
+            p = nullptr;
+        }
+    } else {
+        p = nullptr;
+    }
+    if (p == nullptr) {
+        p                = planner_.before_allocation(graph, *kernels, !has_pipeline_copies(graph));
+        p->stale         = stale;
+        p->print_ordered = p->found == p->nodes ? p->print : print_nodes(graph->nodes, graph->n_nodes);
+        if (!stale) {
+            apply_learned_injections(*p, graph);
+        }
+        stats.planned.fetch_add(1, std::memory_order_relaxed);
+        remember(p);
+    }
+    if (!stale) {
+        inject(*p, p->workspace_size);
+        ever_injected_.store(ever_injected_.load() || p->injected);
+    }
+    stats.plan_time_ns.fetch_add(now_ns() - start, std::memory_order_relaxed);
+}
+
+void backend_plans::apply_learned_injections(plan & p, const ggml_cgraph * graph) {
+    const bool any_rule = std::any_of(p.injections.begin(), p.injections.end(), [](const injection & i) { return i.from_node >= 0; });
+    if (!any_rule && learned_.empty()) {
+        return;
+    }
+    const graph_index index(*planner_.device.ops, const_cast<ggml_cgraph *>(graph));
+    auto &            learned = learned_[structure_of(index)];
+    // counts, not a set: the same source may be added twice on purpose
+    for (const injection & place : p.injections) {
+        const auto want = std::count(p.injections.begin(), p.injections.end(), place);
+        const auto have = std::count(learned.begin(), learned.end(), place);
+        if (have < want) {
+            learned.push_back(place);
+        }
+    }
+    std::vector<int> nodes;
+    for (const injection & place : learned) {
+        nodes.push_back(place.node);
+    }
+    std::sort(nodes.begin(), nodes.end());
+    nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
+    std::vector<injection> all;
+    for (const int node : nodes) {
+        const auto add = [&, node](const std::vector<injection> & from) {
+            std::copy_if(from.begin(), from.end(), std::back_inserter(all), [&](const injection & x) {
+                return x.node == node && (x.from_node < 0 || p.nodes[x.from_node]->src[x.from_slot] != nullptr);
+            });
+        };
+        const auto   keeps = std::count_if(learned.begin(), learned.end(),
+                                           [node](const injection & x) { return x.node == node && x.from_node >= 0; });
+        const bool   fits  = keeps + 1 <= free_slots(p.nodes[node]);
+        add(fits ? learned : p.injections);
+    }
+    p.injections = std::move(all);
+    if (learned_.size() > MAX_STRUCTURES) {
+        learned_.clear();
+    }
+}
+
+plan_ptr backend_plans::plan_for_compute(ggml_cgraph * graph) {
+    plan_ptr p = find(graph->nodes, graph->n_nodes, true);
+    if (p != nullptr && p->injected) {
+        strip_all(graph);
+        p->injected = false;
+    } else if (p == nullptr && ever_injected_.load(std::memory_order_relaxed)) {
+        strip_all(graph);
+    }
+    if (p != nullptr) {
+        const bool same = std::equal(p->nodes.begin(), p->nodes.end(), graph->nodes) &&
+                          std::all_of(p->steps.begin(), p->steps.end(), [&](const std::unique_ptr<step> & s) {
+                              return print_step(graph->nodes, s->first, s->count) == s->print;
+                          });
+        if (same) {
+            return p;
+        }
+    }
+    if (planner_.device.kernels.empty() || !planner_.device.ggml->has_cgraph) {
+        return nullptr;
+    }
+    const uint64_t           start = now_ns();
+    const snapshot_cell::pin kernels(planner_.device.kernels);
+    p = find(graph->nodes, graph->n_nodes, false);
+    if (p == nullptr || p->epoch != kernels->epoch || !(p->print == print_nodes(graph->nodes, graph->n_nodes))) {
+        p = planner_.at_compute(graph, *kernels);
+        stats.planned_late.fetch_add(1, std::memory_order_relaxed);
+        remember(p);
+    }
+    stats.plan_time_ns.fetch_add(now_ns() - start, std::memory_order_relaxed);
+    return p;
+}
+
+void backend_plans::refresh(plan & p) {
+    for (size_t i = 0; i < p.steps.size(); ++i) {
+        step & s       = *p.steps[i];
+        bool   changed = false;
+        for (const auto & view : s.views) {
+            changed |= view->refresh_addresses();
+        }
+        if (changed && s.fused && (s.k->flags & GGML_EXT_KERNEL_OVERLAP_SAFE) == 0 && output_overlaps_inputs(s)) {
+            const snapshot_cell::pin kernels(planner_.device.kernels);
+            std::lock_guard<std::mutex> lock(mutex_);
+            planner_.split_group(p, i, *kernels);
+            p.groups_split = true;
+            stats.singly.fetch_add(1, std::memory_order_relaxed);
+            --i; // the single steps that took its place are refreshed too
+        }
+    }
+}
+
+void backend_plans::count_compute(const plan & p) {
+    const auto groups = std::count_if(p.steps.begin(), p.steps.end(), [](const std::unique_ptr<step> & s) { return s->fused; });
+    stats.computed.fetch_add(1, std::memory_order_relaxed);
+    stats.groups.fetch_add(static_cast<uint64_t>(groups), std::memory_order_relaxed);
+}
+
+void backend_plans::drop_all() {
+    std::list<plan_ptr>         dropped;
+    std::lock_guard<std::mutex> lock(mutex_);
+    dropped.swap(plans_);
+}
+
+} // namespace ggml_ext::plan

@@ -1,0 +1,17 @@
+#pragma once
+// The graph that match and optimize callbacks see, behind the opaque struct of ggml-ext.h.
+
+#include "plan/graph_index.h"
+#include "registry/describe.h"
+
+#include <memory>
+#include <vector>
+
+struct ggml_ext_graph {
+    ggml_ext::plan::graph_index & index;
+    bool                          may_reorder;
+    // made when asked for, by node position; emptied by a move
+    mutable std::vector<std::unique_ptr<ggml_ext::node_view>> views;
+
+    ggml_ext_graph(ggml_ext::plan::graph_index & i, bool reorder) : index(i), may_reorder(reorder), views(i.n_nodes()) {}
+};

@@ -1,0 +1,122 @@
+#include "plan/inject.h"
+
+#include "abi/injected.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace ggml_ext::plan {
+
+leaf_pool & leaf_pool::get() {
+    static leaf_pool * instance = new leaf_pool(); // outlives static destruction: graphs may
+    return *instance;
+}
+
+ggml_tensor * leaf_pool::take() {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (!free_.empty()) {
+        ggml_tensor * leaf = free_.back();
+        free_.pop_back();
+        return leaf;
+    }
+    all_.emplace_back();
+    return &all_.back();
+}
+
+void leaf_pool::give_back(ggml_tensor * leaf) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    free_.push_back(leaf);
+}
+
+int free_slots(const ggml_tensor * node) {
+    int last = -1;
+    for (int i = 0; i < GGML_EXT_MAX_SRC; ++i) {
+        if (node->src[i] != nullptr) {
+            last = i;
+        }
+    }
+    return GGML_EXT_MAX_SRC - 1 - last;
+}
+
+namespace {
+
+// ggml's test for an in-place operation taking over a source's block (ggml-alloc)
+bool same_layout(const ggml_tensor * a, const ggml_tensor * b) {
+    return a->type == b->type && std::memcmp(a->ne, b->ne, sizeof(a->ne)) == 0 && std::memcmp(a->nb, b->nb, sizeof(a->nb)) == 0;
+}
+
+} // namespace
+
+bool keep_alive_places(const graph_index & index, int first, int count, std::vector<injection> & out) {
+    const int                        last  = first + count - 1;
+    const ggml_tensor *              final = index.node(last);
+    std::vector<const ggml_tensor *> seen;
+    std::vector<injection>           places;
+    for (int i = first; i < last; ++i) {
+        const ggml_tensor * node = index.node(i);
+        for (int j = 0; j < GGML_EXT_MAX_SRC; ++j) {
+            const ggml_tensor * src = node->src[j];
+            if (src == nullptr || std::find(seen.begin(), seen.end(), src) != seen.end()) {
+                continue;
+            }
+            seen.push_back(src);
+            const int position = index.find(src);
+            if (position >= first && position <= last) {
+                continue; // the group's own
+            }
+            const ggml_tensor * storage = owner(src);
+            if (storage->data != nullptr || (storage->flags & FLAG_OUTPUT) != 0) {
+                continue; // not this allocator's, or never freed
+            }
+            // Later use is not looked at: the reader may be another shape's, and one more reader does no harm.
+            const bool direct = std::find(final->src, final->src + GGML_EXT_MAX_SRC, src) != final->src + GGML_EXT_MAX_SRC;
+            places.push_back({last, i, j});
+            if (!direct && same_layout(final, src)) {
+                places.push_back({last, i, j});
+            }
+        }
+    }
+    if (static_cast<int>(places.size()) + 1 > free_slots(final)) {
+        return places.empty(); // none needed: none missing
+    }
+    out.insert(out.end(), places.begin(), places.end());
+    return true;
+}
+
+void inject(plan & p, size_t workspace_size) {
+    if (p.injections.empty()) {
+        return;
+    }
+    if (p.leaf == nullptr) {
+        p.leaf = leaf_pool::get().take();
+    }
+    ggml_tensor & leaf = *p.leaf;
+    leaf       = ggml_tensor{};
+    leaf.type  = TYPE_I8;
+    leaf.extra = &INJECTED;
+    std::strcpy(leaf.name, "ggml_ext_workspace");
+    const int64_t size = static_cast<int64_t>(workspace_size + WORKSPACE_ALIGNMENT);
+    leaf.ne[0]         = size;
+    leaf.ne[1] = leaf.ne[2] = leaf.ne[3] = 1;
+    leaf.nb[0]                           = 1;
+    leaf.nb[1] = leaf.nb[2] = leaf.nb[3] = static_cast<size_t>(size);
+
+    for (const injection & place : p.injections) {
+        ggml_tensor * node = p.nodes[place.node];
+        int           slot = GGML_EXT_MAX_SRC - free_slots(node);
+        const bool    has_leaf = std::find(node->src, node->src + GGML_EXT_MAX_SRC, &leaf) != node->src + GGML_EXT_MAX_SRC;
+        if (!has_leaf) {
+            node->src[slot++] = &leaf;
+        }
+        if (place.from_node >= 0) {
+            node->src[slot] = p.nodes[place.from_node]->src[place.from_slot];
+        }
+    }
+    for (const auto & s : p.steps) {
+        s->workspace_in_leaf = std::any_of(p.injections.begin(), p.injections.end(),
+                                           [&](const injection & place) { return place.node == s->first + s->count - 1; });
+    }
+    p.injected = true;
+}
+
+} // namespace ggml_ext::plan

@@ -1,0 +1,280 @@
+#include "plan/planner.h"
+
+#include "plan/fingerprint.h"
+#include "plan/graph.h"
+#include "plan/inject.h"
+#include "plan/legality.h"
+#include "plan/select.h"
+#include "support/status.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace ggml_ext::plan {
+
+namespace {
+
+// Splits below this size get no added sources: ggml's hash table has room for a quarter more tensors than the graph has.
+constexpr int MIN_NODES_TO_INJECT = 4;
+
+struct match_result {
+    kernel_ptr             k;
+    int                    count = 0;
+    std::vector<injection> places;
+};
+
+class builder {
+public:
+    builder(const planner & owner, ggml_cgraph * graph, const snapshot & kernels)
+        : device_(owner.device), backend_(owner.backend), kernels_(kernels), g_(*owner.device.ggml), p_(std::make_shared<plan>()),
+          index_(*owner.device.ops, graph) {
+        p_->epoch = kernels.epoch;
+        p_->base  = graph->nodes;
+        p_->found.assign(graph->nodes, graph->nodes + graph->n_nodes);
+        p_->print = print_nodes(graph->nodes, graph->n_nodes);
+    }
+
+    plan_ptr build(ggml_cgraph * graph, bool fuse, bool may_reorder, bool may_inject) {
+        may_inject_ = may_inject && graph->n_nodes >= MIN_NODES_TO_INJECT;
+        if (fuse && may_reorder) {
+            optimize();
+        }
+        p_->nodes.assign(graph->nodes, graph->nodes + graph->n_nodes);
+        p_->labels.resize(p_->nodes.size());
+        for (size_t i = 0; i < p_->nodes.size(); ++i) {
+            const ggml_tensor * node = p_->nodes[i];
+            label &             l    = p_->labels[i];
+            std::memcpy(l.name, node->name, sizeof(l.name));
+            l.op   = op_name_of(g_, node);
+            l.type = node->type;
+            std::memcpy(l.ne, node->ne, sizeof(l.ne));
+        }
+        ggml_ext_graph view(index_, false);
+        for (int i = 0; i < index_.n_nodes();) {
+            i += plan_at(i, fuse ? &view : nullptr);
+        }
+        return p_;
+    }
+
+    static void make_step(plan & p, const attached_device & device, ggml_backend * backend, const kernel_ptr & k, int first, int count,
+                          bool fused, std::vector<std::unique_ptr<step>> & out);
+
+private:
+    void set_error(const kernel & k, const char * what, int status) {
+        k.counters.failed.fetch_add(1, std::memory_order_relaxed);
+        if (p_->error == GGML_EXT_STATUS_SUCCESS) {
+            p_->error         = status;
+            p_->error_message = format("kernel %s: %s failed: %s", k.name.c_str(), what, last_error());
+        }
+    }
+
+    void optimize() {
+        for (const kernel_ptr & k : kernels_.optimizers) {
+            if (!k->active()) {
+                continue;
+            }
+            ggml_ext_graph view(index_, true);
+            set_last_error("");
+            if (const int status = k->desc.optimize(&view, k->desc.user_data); status != GGML_EXT_STATUS_SUCCESS) {
+                set_error(*k, "optimize", status);
+            }
+        }
+    }
+
+    // number of nodes that are decided
+    int plan_at(int i, const ggml_ext_graph * view) {
+        const ggml_tensor * node  = index_.node(i);
+        match_result        match = view != nullptr ? best_match(i, *view) : match_result{};
+
+        const op_registration * op     = operator_of(g_, node);
+        const auto &            offers = kernels_.singles(op != nullptr ? -1 : node->op, op);
+        const bool              ask    = !offers.empty() && (match.k == nullptr || offers.front()->desc.priority > match.k->desc.priority);
+        kernel_ptr              single = ask ? select_kernel(device_, kernels_, node, i, &p_->refusals).k : nullptr;
+        if (single != nullptr && match.k != nullptr && single->desc.priority <= match.k->desc.priority) {
+            single = nullptr;
+        }
+
+        if (single != nullptr) {
+            make_step(*p_, device_, backend_, single, i, 1, false, p_->steps);
+            want_workspace(*p_->steps.back());
+            return 1;
+        }
+        if (match.k != nullptr) {
+            make_step(*p_, device_, backend_, match.k, i, match.count, true, p_->steps);
+            p_->injections.insert(p_->injections.end(), match.places.begin(), match.places.end());
+            want_workspace(*p_->steps.back());
+            return match.count;
+        }
+        if (op != nullptr && p_->error == GGML_EXT_STATUS_SUCCESS) {
+            p_->error         = GGML_EXT_STATUS_UNSUPPORTED;
+            p_->error_message = format("OP-3: no kernel of device %s serves node %d, operator %s%s%s",
+                                       g_.fn.ggml_backend_dev_name(device_.device), i, op->name.c_str(),
+                                       p_->refusals.empty() ? "" : "; ",
+                                       p_->refusals.empty() ? "" : (p_->refusals.back().kernel + " " + p_->refusals.back().reason).c_str());
+        }
+        return 1;
+    }
+
+    void want_workspace(const step & s) {
+        if (s.k->wants_workspace.load(std::memory_order_relaxed) && may_inject_ && free_slots(p_->nodes[s.first + s.count - 1]) > 0) {
+            p_->injections.push_back({s.first + s.count - 1, -1, 0});
+        }
+    }
+
+    bool may_begin(const kernel & k, const ggml_tensor * node) const {
+        return k.desc.op == nullptr || (k.op != nullptr ? operator_of(g_, node) == k.op : node->op == k.op_id);
+    }
+
+    // The written rule: the highest priority wins, then the longest match, then the earliest registration.
+    match_result best_match(int i, const ggml_ext_graph & view) {
+        match_result best;
+        for (const kernel_ptr & k : kernels_.rules) { // sorted by priority, then registration
+            if (best.k != nullptr && k->desc.priority < best.k->desc.priority) {
+                break;
+            }
+            if (!may_begin(*k, index_.node(i))) {
+                continue;
+            }
+            match_result candidate;
+            const std::string reason = try_match(k, i, view, candidate);
+            if (!reason.empty()) {
+                p_->refusals.push_back({i, k->name, reason});
+            } else if (candidate.count > best.count) {
+                best = std::move(candidate);
+            }
+        }
+        return best;
+    }
+
+    std::string try_match(const kernel_ptr & k, int i, const ggml_ext_graph & view, match_result & out) {
+        if (!k->active()) {
+            return "switched off";
+        }
+        set_last_error("");
+        const int count = k->desc.match(&view, i, k->desc.user_data);
+        if (count < 0) {
+            set_error(*k, "match", -count);
+            return format("match failed: %s", last_error());
+        }
+        if (count == 0) {
+            const char * reason = last_error();
+            return *reason != '\0' ? reason : "no match";
+        }
+        std::string reason = count > index_.n_nodes() - i
+                                 ? format("FUSE-1: a match of %d nodes from node %d leaves the graph of %d nodes", count, i, index_.n_nodes())
+                                 : check_legal(index_, i, count);
+        if (reason.empty() && may_inject_ && !keep_alive_places(index_, i, count, out.places)) {
+            reason = format("FUSE-4: node %d has too few free sources to keep the group's inputs allocated", i + count - 1);
+        }
+        if (!reason.empty()) {
+            k->counters.refused.fetch_add(1, std::memory_order_relaxed);
+            return reason;
+        }
+        out.k     = k;
+        out.count = count;
+        return "";
+    }
+
+    const attached_device & device_;
+    ggml_backend *          backend_;
+    const snapshot &        kernels_;
+    const abi::ggml &       g_;
+    plan_ptr                p_;
+    graph_index             index_;
+    bool                    may_inject_ = false;
+};
+
+void builder::make_step(plan & p, const attached_device & device, ggml_backend * backend, const kernel_ptr & k, int first, int count,
+                        bool fused, std::vector<std::unique_ptr<step>> & out) {
+    auto s   = std::make_unique<step>();
+    s->k     = k;
+    k->n_plan_steps.fetch_add(1); // step's destructor takes it back
+    s->first = first;
+    s->count = count;
+    s->fused = fused;
+    s->print = print_step(p.nodes.data(), first, count);
+    for (int i = first; i < first + count; ++i) {
+        s->views.push_back(std::make_unique<node_view>(*device.ggml, p.nodes[i]));
+        s->views.back()->keep();
+        s->nodes.push_back(&s->views.back()->get());
+    }
+    s->prepared.struct_size = sizeof(s->prepared);
+    s->prepared.n_phases    = 1;
+    if (k->desc.prepare != nullptr) {
+        ggml_ext_prepare_params params{sizeof(params), backend, count, s->nodes.data()};
+        set_last_error("");
+        int status = k->desc.prepare(&params, &s->prepared, k->desc.user_data);
+        if (status == GGML_EXT_STATUS_SUCCESS && (s->prepared.n_phases < 1 || s->prepared.n_tasks < 0)) {
+            status = fail(GGML_EXT_STATUS_INVALID_ARGUMENT, "n_phases is %d and n_tasks %d, expected at least 1 and 0",
+                          s->prepared.n_phases, s->prepared.n_tasks);
+        }
+        if (status != GGML_EXT_STATUS_SUCCESS) {
+            s->prepared.state = nullptr;
+            k->counters.failed.fetch_add(1, std::memory_order_relaxed);
+            if (p.error == GGML_EXT_STATUS_SUCCESS) {
+                p.error         = status;
+                p.error_message = format("kernel %s: prepare failed: %s", k->name.c_str(), last_error());
+            }
+        }
+        if (s->prepared.workspace_size > 0) {
+            k->wants_workspace.store(true, std::memory_order_relaxed);
+        }
+    }
+    s->exec.struct_size    = sizeof(s->exec);
+    s->exec.backend        = backend;
+    s->exec.state          = s->prepared.state;
+    s->exec.n_nodes        = count;
+    s->exec.nodes          = s->nodes.data();
+    s->exec.workspace_size = s->prepared.workspace_size;
+    p.workspace_size       = std::max(p.workspace_size, s->prepared.workspace_size);
+    k->counters.planned.fetch_add(1, std::memory_order_relaxed);
+    out.push_back(std::move(s));
+}
+
+} // namespace
+
+step::~step() {
+    if (k->desc.destroy != nullptr && prepared.state != nullptr) {
+        k->desc.destroy(prepared.state, k->desc.user_data);
+    }
+    k->n_plan_steps.fetch_sub(1);
+}
+
+plan::~plan() {
+    if (leaf != nullptr && !injected) {
+        leaf_pool::get().give_back(leaf);
+    }
+}
+
+bool has_addresses(const ggml_cgraph * graph) {
+    return std::any_of(graph->nodes, graph->nodes + graph->n_nodes,
+                       [](const ggml_tensor * node) { return node->view_src == nullptr && node->data != nullptr; });
+}
+
+plan_ptr planner::before_allocation(ggml_cgraph * graph, const snapshot & kernels, bool fuse) const {
+    const bool stale = has_addresses(graph);
+    plan_ptr   p     = builder(*this, graph, kernels).build(graph, fuse, !stale, !stale);
+    p->before_allocation = true;
+    return p;
+}
+
+plan_ptr planner::at_compute(ggml_cgraph * graph, const snapshot & kernels) const {
+    return builder(*this, graph, kernels).build(graph, false, false, false);
+}
+
+void planner::split_group(plan & p, size_t step_index, const snapshot & kernels) const {
+    const std::unique_ptr<step>        group = std::move(p.steps[step_index]);
+    std::vector<std::unique_ptr<step>> singles;
+    for (int i = group->first; i < group->first + group->count; ++i) {
+        if (const kernel_ptr k = select_kernel(device, kernels, p.nodes[i], i, &p.refusals).k) {
+            builder::make_step(p, device, backend, k, i, 1, false, singles);
+        }
+    }
+    p.refusals.push_back({group->first, group->k->name, "FUSE-4: the output shares storage with an input of the group"});
+    p.steps.erase(p.steps.begin() + static_cast<ptrdiff_t>(step_index));
+    p.steps.insert(p.steps.begin() + static_cast<ptrdiff_t>(step_index), std::make_move_iterator(singles.begin()),
+                   std::make_move_iterator(singles.end()));
+    p.exec_data.reset();
+}
+
+} // namespace ggml_ext::plan

@@ -1,0 +1,52 @@
+#pragma once
+// What callbacks see of a node: struct ggml_ext_node and its tensors, filled from ggml's.
+
+#include "registry/registry.h"
+
+namespace ggml_ext {
+
+// The function that marks a registered operator's node. A CPU backend that the layer does not run may call it (OP-3).
+using custom_function = void (*)(ggml_tensor * dst, int ith, int nth, void * userdata);
+
+void            set_marker(custom_function marker);
+custom_function marker();
+
+// the operator of a node that op_create made, NULL for any other node
+const op_registration * operator_of(const abi::ggml & g, const ggml_tensor * node);
+
+// bytes of op_params before the attributes: ggml's own parameters of op CUSTOM (function, n_tasks, userdata)
+constexpr size_t ATTRS_OFFSET = 24;
+
+const char * op_name_of(const abi::ggml & g, const ggml_tensor * node);
+
+void describe_tensor(const abi::ggml & g, const ggml_tensor * tensor, ggml_ext_tensor & out);
+
+// A node with room for its tensors; pointers inside it are its own, so it does not move.
+class node_view {
+public:
+    node_view() = default;
+    node_view(const abi::ggml & g, const ggml_tensor * node) { set(g, node); }
+    node_view(const node_view &)             = delete;
+    node_view & operator=(const node_view &) = delete;
+
+    void                  set(const abi::ggml & g, const ggml_tensor * node);
+    // copies what would otherwise point into the graph: the view may then outlive it
+    void keep();
+    // true if an address has changed
+    bool                  refresh_addresses();
+    const ggml_ext_node & get() const { return node_; }
+    const ggml_tensor *   tensor() const { return dst_.tensor; }
+
+private:
+    ggml_ext_node           node_;
+    ggml_ext_tensor         dst_;
+    ggml_ext_tensor         src_[GGML_EXT_MAX_SRC];
+    const ggml_ext_tensor * src_pointers_[GGML_EXT_MAX_SRC];
+    struct strings {
+        char    names[1 + GGML_EXT_MAX_SRC][64];
+        int32_t op_params[16];
+    };
+    std::unique_ptr<strings> kept_;
+};
+
+} // namespace ggml_ext

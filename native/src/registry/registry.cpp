@@ -1,0 +1,267 @@
+#include "registry/registry.h"
+
+#include "support/status.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+#include <cstring>
+
+namespace ggml_ext {
+
+kernel::~kernel() {
+    if (desc.release != nullptr) {
+        desc.release(desc.user_data);
+    }
+}
+
+namespace {
+
+bool valid_name(const char * name) {
+    const size_t length = std::strlen(name);
+    return length > 0 && length < GGML_EXT_MAX_NAME && std::all_of(name, name + length, [](unsigned char c) {
+               return std::isalnum(c) != 0 || c == '.' || c == '_' || c == '-';
+           });
+}
+
+int check_name(const char * what, const char * name) {
+    if (name == nullptr) {
+        return fail(GGML_EXT_STATUS_INVALID_ARGUMENT, "%s name is NULL", what);
+    }
+    if (!valid_name(name)) {
+        return fail(GGML_EXT_STATUS_INVALID_ARGUMENT,
+                    "%s name \"%.160s\" is not valid: expected 1 to %d letters, digits, '.', '_' or '-'", what, name,
+                    GGML_EXT_MAX_NAME - 1);
+    }
+    return GGML_EXT_STATUS_SUCCESS;
+}
+
+bool disabled_by_environment(const std::string & name) {
+    std::string variable = "GGML_EXT_DISABLE_";
+    for (const unsigned char c : name) {
+        variable += std::isalnum(c) != 0 ? static_cast<char>(std::toupper(c)) : '_';
+    }
+    const char * value = std::getenv(variable.c_str());
+    return value != nullptr && *value != '\0' && std::strcmp(value, "0") != 0;
+}
+
+} // namespace
+
+int registry::register_op(const ggml_ext_op_desc & desc, ggml_ext_registration ** out) {
+    if (const int status = check_name("operator", desc.name); status != GGML_EXT_STATUS_SUCCESS) {
+        return status;
+    }
+    if (std::strchr(desc.name, '.') == nullptr) {
+        return fail(GGML_EXT_STATUS_INVALID_ARGUMENT, "operator name \"%s\" has no '.': expected a versioned name such as \"app.%s.v1\"",
+                    desc.name, desc.name);
+    }
+    if (desc.attrs_size > GGML_EXT_MAX_ATTR_SIZE) {
+        return fail(GGML_EXT_STATUS_INVALID_ARGUMENT, "operator %s has %zu bytes of attributes, expected at most %d", desc.name,
+                    desc.attrs_size, GGML_EXT_MAX_ATTR_SIZE);
+    }
+    if (desc.infer == nullptr) {
+        return fail(GGML_EXT_STATUS_INVALID_ARGUMENT, "operator %s has no infer callback", desc.name);
+    }
+
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (ops_.count(desc.name) != 0) {
+        return fail(GGML_EXT_STATUS_DUPLICATE, "operator %s is registered already", desc.name);
+    }
+    auto handle     = std::make_unique<ggml_ext_registration>();
+    auto op         = std::make_unique<op_registration>();
+    op->name        = desc.name;
+    op->attrs_size  = desc.attrs_size;
+    op->infer       = desc.infer;
+    op->user_data   = desc.user_data;
+    op->release     = desc.release;
+    handle->op      = op.get();
+    handles_.insert(handle.get());
+    ops_.emplace(op->name, op.get());
+    op.release(); // never freed, see op_registration
+    if (out != nullptr) {
+        *out = handle.get();
+    }
+    handle.release();
+    return GGML_EXT_STATUS_SUCCESS;
+}
+
+int registry::register_kernel(const abi::ggml & g, ggml_backend_device * device, snapshot_cell & cell,
+                              const ggml_ext_kernel_desc & desc, uint32_t flags, ggml_ext_registration ** out) {
+    if (const int status = check_name("kernel", desc.name); status != GGML_EXT_STATUS_SUCCESS) {
+        return status;
+    }
+    const bool computes = desc.supports != nullptr || desc.match != nullptr;
+    if (!computes && desc.optimize == nullptr) {
+        return fail(GGML_EXT_STATUS_INVALID_ARGUMENT, "kernel %s has none of supports, match and optimize", desc.name);
+    }
+    if (computes && (desc.run == nullptr) == (desc.execute == nullptr)) {
+        return fail(GGML_EXT_STATUS_INVALID_ARGUMENT, "kernel %s has %s, expected exactly one of run and execute", desc.name,
+                    desc.run == nullptr ? "neither run nor execute" : "both run and execute");
+    }
+    if (desc.op == nullptr && desc.supports != nullptr) {
+        return fail(GGML_EXT_STATUS_INVALID_ARGUMENT, "kernel %s has supports but names no op", desc.name);
+    }
+    constexpr uint32_t known_flags = 
+        GGML_EXT_KERNEL_CAPTURE_SAFE | GGML_EXT_KERNEL_REPLAY_REUSABLE | GGML_EXT_KERNEL_OVERLAP_SAFE;
+    if ((flags & ~known_flags) != 0) {
+        return fail(GGML_EXT_STATUS_INVALID_ARGUMENT, "kernel %s has unknown flags 0x%x", desc.name, flags & ~known_flags);
+    }
+    if ((flags & GGML_EXT_KERNEL_REPLAY_REUSABLE) != 0 && (flags & GGML_EXT_KERNEL_CAPTURE_SAFE) == 0) {
+        return fail(GGML_EXT_STATUS_INVALID_ARGUMENT, "kernel %s is flagged REPLAY_REUSABLE, which needs CAPTURE_SAFE", desc.name);
+    }
+
+    std::lock_guard<std::mutex> lock(mutex_);
+    auto & of_device = kernels_[device];
+    for (const auto & other : of_device) {
+        if (other->name == desc.name) {
+            return fail(GGML_EXT_STATUS_DUPLICATE, "kernel %s is registered already on device %s", desc.name,
+                        g.fn.ggml_backend_dev_name(device));
+        }
+    }
+    const op_registration * op    = nullptr;
+    int32_t                 op_id = -1;
+    if (desc.op != nullptr) {
+        const auto found = ops_.find(desc.op);
+        op               = found == ops_.end() ? nullptr : found->second;
+        op_id            = op != nullptr ? -1 : g.find_op(desc.op);
+        if (op == nullptr && op_id < 0) {
+            return fail(GGML_EXT_STATUS_NOT_FOUND, "kernel %s: \"%s\" is neither an operation of this ggml nor a registered operator",
+                        desc.name, desc.op);
+        }
+    }
+
+    auto k  = std::make_shared<kernel>();
+    k->name = desc.name;
+    std::memcpy(&k->desc, &desc, std::min(desc.struct_size, sizeof(k->desc)));
+    k->desc.release = nullptr; // the caller's until nothing can fail any more
+    k->op_name      = desc.op == nullptr ? "" : desc.op;
+    k->desc.name    = k->name.c_str();
+    k->desc.op      = desc.op == nullptr ? nullptr : k->op_name.c_str();
+    k->flags        = flags;
+    k->device       = device;
+    k->op_id        = op_id;
+    k->op           = op;
+    k->order        = ++order_;
+    k->env_disabled = disabled_by_environment(k->name);
+
+    auto handle    = std::make_unique<ggml_ext_registration>();
+    handle->kernel = k;
+    of_device.push_back(k);
+    try {
+        handles_.insert(handle.get());
+        publish(device, cell);
+    } catch (...) {
+        of_device.pop_back();
+        handles_.erase(handle.get());
+        throw;
+    }
+    k->desc.release = desc.release;
+    if (out != nullptr) {
+        *out = handle.get();
+    }
+    handle.release();
+    return GGML_EXT_STATUS_SUCCESS;
+}
+
+int registry::unregister(ggml_ext_registration * registration, snapshot_cell * (*cell_of)(ggml_backend_device *)) {
+    std::unique_ptr<ggml_ext_registration> handle; // last: the release callback runs without the lock
+    void (*release)(void *) = nullptr;
+    void * user_data        = nullptr;
+    {
+        std::lock_guard<std::mutex> lock(mutex_);
+        if (handles_.count(registration) == 0) {
+            return fail(GGML_EXT_STATUS_NOT_FOUND, "registration %p is not (or no longer) registered", static_cast<void *>(registration));
+        }
+        if (registration->op != nullptr) {
+            op_registration * op = registration->op;
+            for (const auto & [device, of_device] : kernels_) {
+                for (const auto & k : of_device) {
+                    if (k->op == op) {
+                        return fail(GGML_EXT_STATUS_IN_USE, "operator %s has kernel %s: withdraw that first", op->name.c_str(),
+                                    k->name.c_str());
+                    }
+                }
+            }
+            op->withdrawn.store(true);
+            ops_.erase(op->name);
+            release   = op->release;
+            user_data = op->user_data;
+        } else {
+            const kernel_ptr & k = registration->kernel;
+            if (const int steps = k->n_plan_steps.load(); steps > 0) {
+                return fail(GGML_EXT_STATUS_IN_USE,
+                            "kernel %s is in %d step(s) of plans of live backends: close the schedulers and backends that used it first",
+                            k->name.c_str(), steps);
+            }
+            auto & of_device = kernels_[k->device];
+            of_device.erase(std::find(of_device.begin(), of_device.end(), k));
+            publish(k->device, *cell_of(k->device));
+        }
+        handles_.erase(registration);
+        handle.reset(registration);
+    }
+    if (release != nullptr) {
+        release(user_data);
+    }
+    return GGML_EXT_STATUS_SUCCESS;
+}
+
+int registry::set_enabled(ggml_ext_registration * registration, bool enabled, snapshot_cell * (*cell_of)(ggml_backend_device *)) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (handles_.count(registration) == 0) {
+        return fail(GGML_EXT_STATUS_NOT_FOUND, "registration %p is not (or no longer) registered", static_cast<void *>(registration));
+    }
+    if (registration->kernel == nullptr) {
+        return fail(GGML_EXT_STATUS_INVALID_ARGUMENT, "operator %s cannot be switched off: switch its kernels off",
+                    registration->op->name.c_str());
+    }
+    registration->kernel->enabled.store(enabled);
+    publish(registration->kernel->device, *cell_of(registration->kernel->device)); // a new epoch: plans are made anew
+    return GGML_EXT_STATUS_SUCCESS;
+}
+
+kernel_ptr registry::find_kernel(const ggml_ext_registration * registration) const {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return handles_.count(const_cast<ggml_ext_registration *>(registration)) == 0 ? nullptr : registration->kernel;
+}
+
+const op_registration * registry::find_op(const std::string & name) const {
+    std::lock_guard<std::mutex> lock(mutex_);
+    const auto                  found = ops_.find(name);
+    return found == ops_.end() ? nullptr : found->second;
+}
+
+size_t registry::n_kernels(const ggml_backend_device * device) const {
+    std::lock_guard<std::mutex> lock(mutex_);
+    const auto                  found = kernels_.find(const_cast<ggml_backend_device *>(device));
+    return found == kernels_.end() ? 0 : found->second.size();
+}
+
+void registry::publish(ggml_backend_device * device, snapshot_cell & cell) {
+    auto next   = std::make_unique<snapshot>();
+    next->epoch = ++epoch_;
+    next->all   = kernels_[device];
+    std::stable_sort(next->all.begin(), next->all.end(),
+                     [](const kernel_ptr & a, const kernel_ptr & b) { return a->desc.priority > b->desc.priority; });
+    for (const auto & k : next->all) {
+        if (k->desc.supports != nullptr) {
+            if (k->op != nullptr) {
+                next->single_custom[k->op].push_back(k);
+            } else {
+                if (next->single_builtin.size() <= static_cast<size_t>(k->op_id)) {
+                    next->single_builtin.resize(k->op_id + 1);
+                }
+                next->single_builtin[k->op_id].push_back(k);
+            }
+        }
+        if (k->desc.match != nullptr) {
+            next->rules.push_back(k);
+        }
+        if (k->desc.optimize != nullptr) {
+            next->optimizers.push_back(k);
+        }
+    }
+    cell.store(std::move(next));
+}
+
+} // namespace ggml_ext

@@ -1,0 +1,135 @@
+#pragma once
+// Operators and kernels: what is registered, and the immutable snapshots that queries and planning read.
+
+#include "ggml-ext.h"
+
+#include "abi/ggml.h"
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+namespace ggml_ext {
+
+// Never freed: nodes of graphs point to it for as long as they live (OP-3).
+struct op_registration {
+    std::string       name;
+    size_t            attrs_size = 0;
+    ggml_ext_infer    infer      = nullptr;
+    void *            user_data  = nullptr;
+    void            (*release)(void *) = nullptr;
+    std::atomic<bool> withdrawn{false};
+};
+
+struct kernel_counters {
+    std::atomic<uint64_t> supported{0}, unsupported{0}, planned{0}, executed{0}, failed{0}, refused{0}, time_ns{0};
+};
+
+struct kernel {
+    std::string               name;
+    std::string               op_name; // "" for a rule whose matches may begin anywhere
+    ggml_ext_kernel_desc      desc{};  // name and op point into the strings above
+    uint32_t                  flags = 0;
+    ggml_backend_device *     device = nullptr;
+    int32_t                   op_id  = -1;      // of a built-in op
+    const op_registration *   op     = nullptr; // of a registered one
+    uint64_t                  order  = 0;       // of registration
+    bool                      env_disabled = false;
+    std::atomic<bool>         enabled{true};
+    std::atomic<bool>         wants_workspace{false}; // asked for some once: keeps its place in the allocator (see plan/inject.h)
+    std::atomic<int>          n_plan_steps{0};        // steps of live plans
+    mutable kernel_counters   counters;
+
+    ~kernel();
+    bool active() const { return enabled.load(std::memory_order_relaxed) && !env_disabled; }
+};
+
+using kernel_ptr = std::shared_ptr<kernel>;
+
+// What one device has, in the order of asking: priority, then registration.
+struct snapshot {
+    uint64_t                                                            epoch = 0;
+    std::vector<kernel_ptr>                                             all;
+    std::vector<std::vector<kernel_ptr>>                                single_builtin; // by op id
+    std::unordered_map<const op_registration *, std::vector<kernel_ptr>> single_custom;
+    std::vector<kernel_ptr>                                             rules;
+    std::vector<kernel_ptr>                                             optimizers;
+
+    bool                            empty() const { return all.empty(); }
+    const std::vector<kernel_ptr> & singles(int32_t op_id, const op_registration * op) const;
+};
+
+using snapshot_ptr = std::shared_ptr<const snapshot>;
+
+// The snapshot of one device. Readers never block: they pin the current one by a counter; writers retire the old one and
+// free it once no reader is left.
+class snapshot_cell {
+public:
+    class pin {
+    public:
+        explicit pin(const snapshot_cell & cell);
+        ~pin();
+        pin(const pin &)             = delete;
+        pin & operator=(const pin &) = delete;
+        const snapshot * operator->() const { return snapshot_; }
+        const snapshot & operator*() const { return *snapshot_; }
+
+    private:
+        const snapshot_cell & cell_;
+        const snapshot *      snapshot_;
+    };
+
+    ~snapshot_cell();
+    void store(std::unique_ptr<const snapshot> next);
+    bool empty() const { return empty_.load(std::memory_order_relaxed); }
+
+private:
+    void free_retired() const;
+
+    mutable std::atomic<int>                             readers_{0};
+    std::atomic<const snapshot *>                        current_{nullptr};
+    std::atomic<bool>                                    empty_{true};
+    mutable std::atomic<bool>                            has_retired_{false};
+    mutable std::mutex                                   mutex_;
+    mutable std::vector<std::unique_ptr<const snapshot>> retired_;
+};
+
+} // namespace ggml_ext
+
+struct ggml_ext_registration {
+    ggml_ext::op_registration * op = nullptr; // one of the two
+    ggml_ext::kernel_ptr        kernel;
+};
+
+namespace ggml_ext {
+
+class registry {
+public:
+    int register_op(const ggml_ext_op_desc & desc, ggml_ext_registration ** out);
+    int register_kernel(const abi::ggml & g, ggml_backend_device * device, snapshot_cell & cell,
+                        const ggml_ext_kernel_desc & desc, uint32_t flags, ggml_ext_registration ** out);
+    // `cell_of` is asked for the device's cell
+    int unregister(ggml_ext_registration * registration, snapshot_cell * (*cell_of)(ggml_backend_device *));
+    int set_enabled(ggml_ext_registration * registration, bool enabled, snapshot_cell * (*cell_of)(ggml_backend_device *));
+
+    // NULL where the handle is not a live one
+    kernel_ptr              find_kernel(const ggml_ext_registration * registration) const;
+    const op_registration * find_op(const std::string & name) const;
+    size_t                  n_kernels(const ggml_backend_device * device) const;
+
+private:
+    void publish(ggml_backend_device * device, snapshot_cell & cell);
+
+    mutable std::mutex                                        mutex_;
+    std::unordered_map<std::string, op_registration *>        ops_;
+    std::unordered_map<ggml_backend_device *, std::vector<kernel_ptr>> kernels_;
+    std::unordered_set<ggml_ext_registration *>               handles_;
+    uint64_t                                                  order_ = 0;
+    uint64_t                                                  epoch_ = 0;
+};
+
+} // namespace ggml_ext

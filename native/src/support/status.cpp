@@ -1,0 +1,82 @@
+#include "support/status.h"
+
+#include <atomic>
+#include <cstdarg>
+#include <cstdio>
+#include <mutex>
+
+namespace ggml_ext {
+
+namespace {
+
+thread_local std::string error_message;
+
+struct log_target {
+    std::mutex            mutex;
+    ggml_ext_log_callback callback  = nullptr;
+    void *                user_data = nullptr;
+};
+
+log_target & target() {
+    static log_target instance;
+    return instance;
+}
+
+std::string vformat(const char * format, va_list arguments) {
+    va_list again;
+    va_copy(again, arguments);
+    const int length = std::vsnprintf(nullptr, 0, format, arguments);
+    std::string text(length < 0 ? 0 : static_cast<size_t>(length), '\0');
+    std::vsnprintf(text.data(), text.size() + 1, format, again);
+    va_end(again);
+    return text;
+}
+
+} // namespace
+
+int fail(int status, const char * format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    error_message = vformat(format, arguments);
+    va_end(arguments);
+    return status;
+}
+
+void set_last_error(const char * message) {
+    error_message = message == nullptr ? "" : message;
+}
+
+const char * last_error() {
+    return error_message.c_str();
+}
+
+std::string format(const char * format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    std::string text = vformat(format, arguments);
+    va_end(arguments);
+    return text;
+}
+
+void log(ggml_ext_log_level level, const char * format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    const std::string text = vformat(format, arguments);
+    va_end(arguments);
+
+    // held while the callback runs: once log_set has returned, the old callback is not running and is not called again
+    std::lock_guard<std::mutex> lock(target().mutex);
+    if (target().callback != nullptr) {
+        target().callback(level, text.c_str(), target().user_data);
+    } else if (level >= GGML_EXT_LOG_LEVEL_WARN) {
+        std::fprintf(stderr, "ggml-ext: %s\n", text.c_str());
+    }
+}
+
+void log_set(ggml_ext_log_callback callback, void * user_data) {
+    std::lock_guard<std::mutex> lock(target().mutex);
+    target().callback  = callback;
+    target().user_data = user_data;
+}
+
+} // namespace ggml_ext
