@@ -1,0 +1,12 @@
+/** ggml for Java, and operators, kernels and fusion rules for it. */
+module org.ggmlext {
+  requires org.ggmlext.bindings;
+  requires com.fasterxml.jackson.core;
+  requires org.slf4j;
+  requires static org.jspecify;
+
+  exports org.ggmlext;
+  exports org.ggmlext.ext;
+
+  uses org.ggmlext.internal.load.GgmlBundle;
+}
