@@ -128,6 +128,7 @@ public final class Backend implements AutoCloseable {
    * Computes a graph whose tensors all have memory, and returns when it is done.
    *
    * @throws GgmlException if the compute fails, or the device cannot compute one of the nodes
+   * @throws IllegalArgumentException if an input holds a row index that is out of range
    * @throws IllegalStateException if the backend or a context of the graph's tensors is closed, or a
    *     tensor has no memory
    */

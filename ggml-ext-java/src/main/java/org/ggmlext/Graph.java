@@ -26,6 +26,9 @@ public final class Graph {
   /** All tensors of the graph, sources before what is made of them. */
   private final LongList members = new LongList();
 
+  /** Those of them that read indices. */
+  private final LongList indexed = new LongList();
+
   private final Set<Long> known = new HashSet<>();
   private int nodes;
   private int leaves;
@@ -76,6 +79,11 @@ public final class Graph {
       ggml_h.ggml_build_forward_expand(handle, MemorySegment.ofAddress(handOver.get(i)));
     }
     ggml_h.ggml_build_forward_expand(handle, MemorySegment.ofAddress(output));
+    for (int i = 0; i < found.size(); i++) {
+      if (IndexedRows.isIndexed(found.get(i))) {
+        indexed.add(found.get(i));
+      }
+    }
     members.addAll(found);
     known.addAll(added);
     nodes += newNodes;
@@ -212,6 +220,11 @@ public final class Graph {
   /** The addresses of all tensors now, sources before what is made of them. */
   synchronized LongList snapshot() {
     return members.copy();
+  }
+
+  /** The addresses of the nodes that read indices. */
+  synchronized LongList indexed() {
+    return indexed.copy();
   }
 
   MemorySegment kept() {

@@ -20,9 +20,11 @@ final class GraphCheck {
   }
 
   /**
-   * That every tensor has memory. A view that does not know its storage's address yet learns it.
+   * That every tensor has memory, and indices are in range. A view that does not know its storage's
+   * address yet learns it.
    *
    * @throws IllegalStateException if one has none
+   * @throws IllegalArgumentException if an index is out of range
    */
   static void memory(Graph graph) {
     notEmpty(graph);
@@ -42,6 +44,7 @@ final class GraphCheck {
         }
       }
     }
+    IndexedRows.check(graph, graph.indexed());
   }
 
   /**

@@ -190,6 +190,7 @@ public final class Scheduler implements AutoCloseable {
    *
    * @throws GgmlException if the compute fails; what a callback threw is the cause. The next compute
    *     works.
+   * @throws IllegalArgumentException if an input holds a row index that is out of range
    * @throws IllegalStateException if the scheduler or a context is closed, a tensor has lost its memory,
    *     or this is called from within a compute of this scheduler
    */

@@ -1,0 +1,12 @@
+package org.ggmlext;
+
+/**
+ * A tensor in a model file.
+ *
+ * @param name its name
+ * @param type its type
+ * @param shape its shape, the fastest dimension first
+ * @param offset bytes from the begin of the file's data to the tensor's
+ * @param byteSize bytes of the tensor
+ */
+public record StoredTensor(String name, Type type, Shape shape, long offset, long byteSize) {}

@@ -1,0 +1,197 @@
+package org.ggmlext.internal;
+
+import com.fasterxml.jackson.core.JsonFactory;
+import com.fasterxml.jackson.core.JsonFactoryBuilder;
+import com.fasterxml.jackson.core.JsonParser;
+import com.fasterxml.jackson.core.JsonToken;
+import com.fasterxml.jackson.core.StreamReadFeature;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import org.ggmlext.GgmlException;
+import org.ggmlext.Shape;
+import org.ggmlext.StoredTensor;
+import org.ggmlext.Type;
+
+/** Reads the header of a safetensors file: its length in eight bytes, then JSON. */
+public final class SafetensorsParser {
+  /** What the format's own library accepts at most. */
+  private static final long MAX_HEADER = 100_000_000;
+
+  private static final JsonFactory JSON =
+      new JsonFactoryBuilder().enable(StreamReadFeature.STRICT_DUPLICATE_DETECTION).build();
+
+  private final FileReader reader;
+  private final Map<String, StoredTensor> tensors = new LinkedHashMap<>();
+  private final Map<String, String> metadata = new LinkedHashMap<>();
+  private final long dataBegin;
+
+  /**
+   * Reads a file.
+   *
+   * @throws GgmlException if it is malformed; the message says what is wrong
+   */
+  public SafetensorsParser(MappedFile file) {
+    reader = new FileReader(file.path(), file.bytes());
+    long length = reader.readLong("the length of the header");
+    if (length < 2 || length > MAX_HEADER) {
+      throw reader.bad(
+          "the header has %s bytes, not 2 to %d"
+              .formatted(Long.toUnsignedString(length), MAX_HEADER));
+    }
+    String header = reader.readText(length, "the header");
+    dataBegin = reader.position();
+    try (JsonParser json = JSON.createParser(header)) {
+      readHeader(json);
+    } catch (IOException e) {
+      throw new GgmlException("%s: the header is no JSON: %s".formatted(file.path(), e), e);
+    }
+    checkRanges(file.bytes().byteSize() - dataBegin);
+  }
+
+  /** Where the data begin. */
+  public long dataBegin() {
+    return dataBegin;
+  }
+
+  /** What the file says about itself. */
+  public Map<String, String> metadata() {
+    return metadata;
+  }
+
+  /** The tensors, in the header's order. */
+  public Map<String, StoredTensor> tensors() {
+    return tensors;
+  }
+
+  private void readHeader(JsonParser json) throws IOException {
+    expect(json.nextToken(), JsonToken.START_OBJECT, "the header");
+    while (json.nextToken() != JsonToken.END_OBJECT) {
+      String name = json.currentName();
+      expect(json.nextToken(), JsonToken.START_OBJECT, name);
+      if (name.equals("__metadata__")) {
+        readMetadata(json);
+      } else {
+        readTensor(json, name);
+      }
+    }
+    if (json.nextToken() != null) {
+      throw reader.bad("there is more than spaces after the header's JSON object");
+    }
+  }
+
+  private void readMetadata(JsonParser json) throws IOException {
+    while (json.nextToken() != JsonToken.END_OBJECT) {
+      String key = json.currentName();
+      expect(json.nextToken(), JsonToken.VALUE_STRING, "the metadata " + key);
+      metadata.put(key, json.getText());
+    }
+  }
+
+  private void readTensor(JsonParser json, String name) throws IOException {
+    String dtype = "";
+    List<Long> shape = null;
+    List<Long> offsets = null;
+    while (json.nextToken() != JsonToken.END_OBJECT) {
+      String key = json.currentName();
+      JsonToken token = json.nextToken();
+      switch (key) {
+        case "dtype" -> {
+          expect(token, JsonToken.VALUE_STRING, "the dtype of " + name);
+          dtype = json.getText();
+        }
+        case "shape" -> shape = readLongs(json, token, "the shape of " + name);
+        case "data_offsets" -> offsets = readLongs(json, token, "the offsets of " + name);
+        default -> throw reader.bad("the tensor \"%s\" has an unknown key \"%s\"".formatted(name, key));
+      }
+    }
+    if (dtype.isEmpty() || shape == null || offsets == null || offsets.size() != 2) {
+      throw reader.bad(
+          "the tensor \"%s\" needs a dtype, a shape and two data_offsets".formatted(name));
+    }
+    tensors.put(name, tensor(name, typeOf(name, dtype), shape, offsets.get(0), offsets.get(1)));
+  }
+
+  private StoredTensor tensor(String name, Type type, List<Long> sizes, long begin, long end) {
+    if (sizes.size() > Shape.DIMS) {
+      throw reader.bad(
+          "the tensor \"%s\" has %d dimensions, ggml has 4".formatted(name, sizes.size()));
+    }
+    Shape shape;
+    long bytes;
+    try {
+      shape = sizes.isEmpty() ? Shape.of(1) : Shape.of(reversed(sizes));
+      bytes = Math.multiplyExact(type.rowSize(shape.ne0()), shape.rows());
+    } catch (IllegalArgumentException | ArithmeticException e) {
+      throw new GgmlException(
+          reader.bad("the tensor \"%s\" cannot be: %s".formatted(name, e.getMessage()))
+              .getMessage(),
+          e);
+    }
+    if (begin < 0 || end < begin || end - begin != bytes) {
+      throw reader.bad(
+          "the tensor \"%s\" %s %s has %d bytes, its offsets %d to %d say something else"
+              .formatted(name, type, shape, bytes, begin, end));
+    }
+    return new StoredTensor(name, type, shape, begin, bytes);
+  }
+
+  private static long[] reversed(List<Long> sizes) {
+    return sizes.reversed().stream().mapToLong(Long::longValue).toArray();
+  }
+
+  private List<Long> readLongs(JsonParser json, JsonToken token, String what) throws IOException {
+    expect(token, JsonToken.START_ARRAY, what);
+    List<Long> values = new ArrayList<>();
+    for (JsonToken next = json.nextToken(); next != JsonToken.END_ARRAY; next = json.nextToken()) {
+      expect(next, JsonToken.VALUE_NUMBER_INT, what);
+      values.add(json.getLongValue());
+    }
+    return values;
+  }
+
+  private Type typeOf(String name, String dtype) {
+    return switch (dtype) {
+      case "F64" -> Type.F64;
+      case "F32" -> Type.F32;
+      case "F16" -> Type.F16;
+      case "BF16" -> Type.BF16;
+      case "I64" -> Type.I64;
+      case "I32" -> Type.I32;
+      case "I16" -> Type.I16;
+      case "I8" -> Type.I8;
+      default ->
+          throw reader.bad(
+              "the tensor \"%s\" has the dtype \"%s\"; ggml has F64, F32, F16, BF16, I64, I32, I16, I8"
+                  .formatted(name, dtype));
+    };
+  }
+
+  /** The data must be covered without gaps or overlaps: what is between could hide anything. */
+  private void checkRanges(long room) {
+    List<StoredTensor> inOrder = new ArrayList<>(tensors.values());
+    inOrder.sort(Comparator.comparingLong(StoredTensor::offset).thenComparing(StoredTensor::byteSize));
+    long end = 0;
+    for (StoredTensor tensor : inOrder) {
+      if (tensor.offset() != end) {
+        throw reader.bad(
+            "the tensor \"%s\" begins at byte %d of the data, the one before ends at %d"
+                .formatted(tensor.name(), tensor.offset(), end));
+      }
+      end += tensor.byteSize();
+    }
+    if (end != room) {
+      throw reader.bad(
+          "the tensors need %d bytes of data, the file has %d".formatted(end, room));
+    }
+  }
+
+  private void expect(JsonToken token, JsonToken expected, String what) {
+    if (token != expected) {
+      throw reader.bad("%s: %s expected, %s found".formatted(what, expected, token));
+    }
+  }
+}
