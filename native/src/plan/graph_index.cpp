@@ -67,8 +67,8 @@ int graph_index::use_count(int i) const {
 
 void graph_index::build_hidden_reads() const {
     for (int i = 0; i < n_nodes(); ++i) {
-        const ggml_tensor * n             = node(i);
-        const ggml_tensor * own           = owner(n);
+        const ggml_tensor * n               = node(i);
+        const ggml_tensor * own             = owner(n);
         bool                has_edge_to_own = own == n;
         for (const ggml_tensor * src : n->src) {
             if (!src) {

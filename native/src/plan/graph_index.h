@@ -1,6 +1,5 @@
 #pragma once
-// What planning must know of a graph: where a node is, who reads it. Linear in nodes and edges, gathered on
-// first demand.
+// What planning must know of a graph: where a node is, who reads it. Linear in nodes and edges, gathered on first demand.
 
 #include "plan/effects.h"
 
