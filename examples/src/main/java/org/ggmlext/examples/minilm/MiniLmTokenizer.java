@@ -6,6 +6,8 @@ import java.io.InputStream;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.locks.ReadWriteLock;
+import java.util.concurrent.locks.ReentrantReadWriteLock;
 
 /**
  * Text to MiniLM's word pieces: lower case, {@code [CLS]} first, {@code [SEP]} last, longer texts
@@ -22,6 +24,10 @@ public final class MiniLmTokenizer implements AutoCloseable {
   }
 
   private final HuggingFaceTokenizer tokenizer;
+
+  // Closing waits for those who encode: the native library does not look whether it is still there.
+  private final ReadWriteLock lock = new ReentrantReadWriteLock();
+  private boolean closed;
 
   /**
    * @param maxTokens longest sequence, {@code [CLS]} and {@code [SEP]} included, 3 to {@link
@@ -48,6 +54,7 @@ public final class MiniLmTokenizer implements AutoCloseable {
    * The token ids of each text.
    *
    * @throws IllegalArgumentException if a text is empty or blank, or gives no token
+   * @throws IllegalStateException if the tokenizer is closed
    */
   public List<int[]> encode(List<String> texts) {
     return texts.stream().map(this::encode).toList();
@@ -55,7 +62,7 @@ public final class MiniLmTokenizer implements AutoCloseable {
 
   /** The token ids of one text; errors as in {@link #encode(List)}. */
   public int[] encode(String text) {
-    long[] ids = tokenizer.encode(text, true, false).getIds();
+    long[] ids = idsOf(text);
     if (ids.length <= 2) {
       throw new IllegalArgumentException(
           "the text \"" + text + "\" gives no token, expected at least one word or sign");
@@ -63,9 +70,28 @@ public final class MiniLmTokenizer implements AutoCloseable {
     return Arrays.stream(ids).mapToInt(Math::toIntExact).toArray();
   }
 
+  private long[] idsOf(String text) {
+    lock.readLock().lock();
+    try {
+      if (closed) {
+        throw new IllegalStateException("the tokenizer is closed");
+      }
+      return tokenizer.encode(text, true, false).getIds();
+    } finally {
+      lock.readLock().unlock();
+    }
+  }
+
+  /** Harmless if done before. */
   @Override
   public void close() {
-    tokenizer.close();
+    lock.writeLock().lock();
+    try {
+      closed = true;
+      tokenizer.close();
+    } finally {
+      lock.writeLock().unlock();
+    }
   }
 
   private static void setIfAbsent(String property, String value) {

@@ -68,4 +68,26 @@ public record TokenBatch(int length, int[] lengths, int[] ids) {
   public int tokens() {
     return Arrays.stream(lengths).sum();
   }
+
+  /**
+   * What is added to attention scores, {@code [key, query, 1, sequence]} in ggml's order: 0 for
+   * real keys, negative infinity for padding.
+   */
+  float[] attentionMask() {
+    float[] mask = new float[Math.multiplyExact(length * length, sequences())];
+    for (int row = 0; row < length * sequences(); row++) {
+      int real = lengths[row / length];
+      Arrays.fill(mask, row * length + real, (row + 1) * length, Float.NEGATIVE_INFINITY);
+    }
+    return mask;
+  }
+
+  /** Each token's weight in the mean of its sequence, 0 for padding. */
+  float[] meanWeights() {
+    float[] weights = new float[length * sequences()];
+    for (int s = 0; s < sequences(); s++) {
+      Arrays.fill(weights, s * length, s * length + lengths[s], 1f / lengths[s]);
+    }
+    return weights;
+  }
 }

@@ -1,0 +1,130 @@
+package org.ggmlext.examples.minilm;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import org.ggmlext.Backend;
+import org.ggmlext.Context;
+import org.ggmlext.Device;
+import org.ggmlext.DeviceType;
+import org.ggmlext.Ggml;
+import org.ggmlext.Scheduler;
+import org.ggmlext.Tensor;
+import org.ggmlext.Type;
+import org.ggmlext.ext.Extensions;
+import org.ggmlext.ext.Plan;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * MiniLM on ggml's CPU: token batches in, embeddings out. Safe for use by several threads; batches
+ * are computed one after the other, each on all cores.
+ */
+public final class MiniLmEncoder implements AutoCloseable {
+  private static final int TENSORS = 128;
+
+  private final Ggml ggml;
+  private final @Nullable MiniLmExtensions extensions;
+  private final Context weightContext;
+  private final MiniLmWeights<Tensor> weights;
+  private final Backend backend;
+  private final Scheduler scheduler;
+  private boolean closed;
+
+  /**
+   * Loads ggml if need be and moves the weights to the CPU backend.
+   *
+   * @param extended whether MiniLM's extensions are registered and used
+   * @throws org.ggmlext.GgmlException if ggml or the extensions cannot be loaded
+   */
+  public MiniLmEncoder(MiniLmWeights<Weight> weights, boolean extended) {
+    ggml = Ggml.load();
+    Device cpu = ggml.device(DeviceType.CPU);
+    weightContext = Context.forTensors(TENSORS);
+    try {
+      this.weights = upload(weights, weightContext, cpu);
+      extensions = extended ? MiniLmExtensions.register(ggml) : null;
+    } catch (RuntimeException | Error e) {
+      weightContext.close();
+      throw e;
+    }
+    backend = cpu.newBackend();
+    scheduler = Scheduler.of(backend);
+  }
+
+  private static MiniLmWeights<Tensor> upload(
+      MiniLmWeights<Weight> weights, Context context, Device device) {
+    List<Runnable> copies = new ArrayList<>();
+    MiniLmWeights<Tensor> tensors =
+        weights.map(
+            weight -> {
+              Tensor tensor =
+                  context.newTensor(Type.F32, weight.ne0(), weight.ne1()).name(weight.name());
+              copies.add(() -> tensor.setFloats(weight.data()));
+              return tensor;
+            });
+    context.allocate(device).asWeights();
+    copies.forEach(Runnable::run);
+    return tensors;
+  }
+
+  /**
+   * The embeddings of a batch's sequences, in their order: {@link MiniLm#HIDDEN} values each, of
+   * length 1.
+   *
+   * @throws org.ggmlext.GgmlException if the compute fails
+   * @throws IllegalStateException if the encoder is closed
+   */
+  public synchronized float[][] encode(TokenBatch batch) {
+    checkOpen();
+    int length = batch.length();
+    int sequences = batch.sequences();
+    try (MiniLmGraph graph = MiniLmGraph.build(weights, length, sequences, extensions != null)) {
+      scheduler.allocate(graph.graph());
+      graph.ids().setInts(batch.ids());
+      graph.mask().setFloats(batch.attentionMask());
+      if (extensions != null) {
+        graph.lengths().setInts(batch.lengths());
+      } else {
+        graph.lengths().setFloats(batch.meanWeights());
+      }
+      scheduler.compute(graph.graph());
+      float[] all = graph.embeddings().getFloats();
+      float[][] embeddings = new float[sequences][];
+      for (int s = 0; s < sequences; s++) {
+        embeddings[s] = Arrays.copyOfRange(all, s * MiniLm.HIDDEN, (s + 1) * MiniLm.HIDDEN);
+      }
+      return embeddings;
+    }
+  }
+
+  /**
+   * Which kernel ran each node of the batches so far; empty without extensions.
+   *
+   * @throws IllegalStateException if the encoder is closed
+   */
+  public synchronized List<Plan> plans() {
+    checkOpen();
+    return extensions == null ? List.of() : Extensions.attach(ggml).plans(backend);
+  }
+
+  /** Harmless if done before. */
+  @Override
+  public synchronized void close() {
+    if (closed) {
+      return;
+    }
+    closed = true;
+    scheduler.close();
+    backend.close();
+    weightContext.close();
+    if (extensions != null) {
+      extensions.close();
+    }
+  }
+
+  private void checkOpen() {
+    if (closed) {
+      throw new IllegalStateException("the encoder is closed");
+    }
+  }
+}
