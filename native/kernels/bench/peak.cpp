@@ -18,83 +18,47 @@ bool isa_is(const char * name) { return std::strcmp(ggml_ext_cpu_isa(), name) ==
 
 #if defined(__x86_64__)
 
-// Twelve chains: more than latency times throughput on the cores that we know.
+// In assembler, or the compiler would merge equal chains. Twelve of them: more than latency times throughput on the cores that we know.
 #define CHAINS(step) step(0) step(1) step(2) step(3) step(4) step(5) step(6) step(7) step(8) step(9) step(10) step(11)
 
 __attribute__((target("avx2,fma"))) void f32_avx2() {
-    __m256 s[12];
-    for (__m256 & v : s) { // different for all the compiler knows, or equal chains would become one
-        v = __m256{};
-        __asm__ volatile("" : "+x"(v));
-    }
-    __m256 a = _mm256_set1_ps(1.0f), b = _mm256_set1_ps(1e-9f);
+    __m256 s[12] = {};
+    const __m256 a = _mm256_set1_ps(1.0f), b = _mm256_set1_ps(1e-9f);
     for (int64_t i = 0; i < ROUNDS; i++) {
-#define STEP(c) s[c] = _mm256_fmadd_ps(a, b, s[c]);
+#define STEP(c) __asm__ volatile("vfmadd231ps %1, %2, %0" : "+x"(s[c]) : "x"(a), "x"(b));
         CHAINS(STEP)
 #undef STEP
-        __asm__ volatile("" : "+x"(a), "+x"(b));
-    }
-    for (__m256 & v : s) {
-        __asm__ volatile("" : "+x"(v));
     }
 }
 
 __attribute__((target("avx2"))) void i8_avx2() {
-    __m256i s[12];
-    for (__m256i & v : s) { // different for all the compiler knows, or equal chains would become one
-        v = __m256i{};
-        __asm__ volatile("" : "+x"(v));
-    }
-    __m256i a = _mm256_set1_epi16(1), b = _mm256_set1_epi16(2);
+    __m256i s[12] = {};
+    __m256i a = _mm256_set1_epi16(1), b = _mm256_set1_epi16(2), product;
     for (int64_t i = 0; i < ROUNDS; i++) {
 #define STEP(c)                                                                                                        \
-    {                                                                                                                  \
-        __m256i p = _mm256_madd_epi16(a, b);                                                                           \
-        __asm__("" : "+x"(p));                                                                                         \
-        s[c] = _mm256_add_epi32(s[c], p);                                                                              \
-    }
+    __asm__ volatile("vpmaddwd %2, %3, %1\n\tvpaddd %1, %0, %0" : "+x"(s[c]), "=&x"(product) : "x"(a), "x"(b));
         CHAINS(STEP)
 #undef STEP
-        __asm__ volatile("" : "+x"(a), "+x"(b));
-    }
-    for (__m256i & v : s) {
-        __asm__ volatile("" : "+x"(v));
     }
 }
 
 __attribute__((target("avx512f"))) void f32_avx512() {
-    __m512 s[12];
-    for (__m512 & v : s) { // different for all the compiler knows, or equal chains would become one
-        v = __m512{};
-        __asm__ volatile("" : "+v"(v));
-    }
-    __m512 a = _mm512_set1_ps(1.0f), b = _mm512_set1_ps(1e-9f);
+    __m512 s[12] = {};
+    const __m512 a = _mm512_set1_ps(1.0f), b = _mm512_set1_ps(1e-9f);
     for (int64_t i = 0; i < ROUNDS; i++) {
-#define STEP(c) s[c] = _mm512_fmadd_ps(a, b, s[c]);
+#define STEP(c) __asm__ volatile("vfmadd231ps %1, %2, %0" : "+v"(s[c]) : "v"(a), "v"(b));
         CHAINS(STEP)
 #undef STEP
-        __asm__ volatile("" : "+v"(a), "+v"(b));
-    }
-    for (__m512 & v : s) {
-        __asm__ volatile("" : "+v"(v));
     }
 }
 
 __attribute__((target("avx512f,avx512vnni"))) void i8_avx512() {
-    __m512i s[12];
-    for (__m512i & v : s) { // different for all the compiler knows, or equal chains would become one
-        v = __m512i{};
-        __asm__ volatile("" : "+v"(v));
-    }
-    __m512i a = _mm512_set1_epi32(0x01010101), b = _mm512_set1_epi32(0x02020202);
+    __m512i s[12] = {};
+    const __m512i a = _mm512_set1_epi32(0x01010101), b = _mm512_set1_epi32(0x02020202);
     for (int64_t i = 0; i < ROUNDS; i++) {
-#define STEP(c) s[c] = _mm512_dpbusd_epi32(s[c], a, b);
+#define STEP(c) __asm__ volatile("vpdpbusd %1, %2, %0" : "+v"(s[c]) : "v"(a), "v"(b));
         CHAINS(STEP)
 #undef STEP
-        __asm__ volatile("" : "+v"(a), "+v"(b));
-    }
-    for (__m512i & v : s) {
-        __asm__ volatile("" : "+v"(v));
     }
 }
 

@@ -64,7 +64,8 @@ __attribute__((noinline)) void activate(const output & out, int rows) {
     }
 }
 
-template <int MR> void tile(int64_t depth, const float * x, const float * w, const output & out) {
+// Not inlined, and no second loop where one step is all: else the sums leave their registers.
+template <int MR> __attribute__((noinline)) void tile(int64_t depth, const float * x, const float * w, const output & out) {
     constexpr int U = 2 * MR >= MIN_SUMS ? 1 : MIN_SUMS / (2 * MR); // steps of k with sums of their own
 
     vf      sums[U][MR][2] = {};
@@ -83,21 +84,23 @@ template <int MR> void tile(int64_t depth, const float * x, const float * w, con
             w += NR;
         }
     }
-    for (; i < depth; i++, x += MR, w += NR) {
-        const vf w0 = load(w), w1 = load(w + LANES);
+    if constexpr (U > 1) {
+        for (; i < depth; i++, x += MR, w += NR) {
+            const vf w0 = load(w), w1 = load(w + LANES);
 #pragma GCC unroll 16
-        for (int r = 0; r < MR; r++) {
-            const vf a    = set1(x[r]);
-            sums[0][r][0] = fma(a, w0, sums[0][r][0]);
-            sums[0][r][1] = fma(a, w1, sums[0][r][1]);
+            for (int r = 0; r < MR; r++) {
+                const vf a    = set1(x[r]);
+                sums[0][r][0] = fma(a, w0, sums[0][r][0]);
+                sums[0][r][1] = fma(a, w1, sums[0][r][1]);
+            }
         }
-    }
 #pragma GCC unroll 4
-    for (int u = 1; u < U; u++) {
+        for (int u = 1; u < U; u++) {
 #pragma GCC unroll 16
-        for (int r = 0; r < MR; r++) {
-            sums[0][r][0] += sums[u][r][0];
-            sums[0][r][1] += sums[u][r][1];
+            for (int r = 0; r < MR; r++) {
+                sums[0][r][0] += sums[u][r][0];
+                sums[0][r][1] += sums[u][r][1];
+            }
         }
     }
 

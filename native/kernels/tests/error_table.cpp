@@ -21,5 +21,6 @@ void table_row(const char * shape_format, const std::vector<int64_t> & extents, 
 int main() {
     gemm_f32_errors();
     quantize_i8_errors();
+    gemm_i8_errors();
     return 0;
 }

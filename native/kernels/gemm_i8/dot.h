@@ -1,0 +1,72 @@
+#pragma once
+
+// The one step that differs between instruction sets. A group is K_GROUP successive k of one row of x, held in
+// 32 bits; dot adds to each of LANES sums the products of a group of x with the groups of LANES columns.
+
+#include "simd.h"
+
+namespace {
+
+#if defined(GGML_EXT_ISA_AVX512)
+
+// VNNI multiplies unsigned by signed bytes: x is stored as x + 128, and each sum starts at -128 times the sum
+// of its column, which makes it exact again (all modulo 2^32).
+constexpr int     K_GROUP  = 4;
+constexpr int32_t X_OFFSET = 128;
+
+typedef uint8_t x_element;
+typedef vi      w_vector;
+
+inline w_vector load_w(const int8_t * p) { return vi(_mm512_loadu_si512(p)); }
+
+inline vi dot(vi sum, int32_t x, w_vector w) {
+    return vi(_mm512_dpbusd_epi32(__m512i(sum), _mm512_set1_epi32(x), __m512i(w)));
+}
+
+#else
+
+constexpr int     K_GROUP  = 2;
+constexpr int32_t X_OFFSET = 0;
+
+typedef int16_t x_element;
+
+#if defined(GGML_EXT_ISA_AVX2)
+
+// Products of int16 pairs, summed in int32: exact for all int8, where the int8 instruction would saturate.
+typedef vi w_vector;
+
+inline w_vector load_w(const int8_t * p) {
+    return vi(_mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i *>(p))));
+}
+
+inline vi dot(vi sum, int32_t x, w_vector w) {
+    return vi(_mm256_add_epi32(__m256i(sum), _mm256_madd_epi16(_mm256_set1_epi32(x), __m256i(w))));
+}
+
+#else
+
+struct w_vector {
+    vi even, odd; // of k
+};
+
+inline w_vector load_w(const int8_t * p) {
+    w_vector w;
+    for (int i = 0; i < LANES; i++) {
+        w.even[i] = p[2 * i];
+        w.odd[i]  = p[2 * i + 1];
+    }
+    return w;
+}
+
+inline vi dot(vi sum, int32_t x, w_vector w) {
+    int16_t pair[2];
+    memcpy(pair, &x, sizeof(pair));
+    return sum + set1(int32_t{pair[0]}) * w.even + set1(int32_t{pair[1]}) * w.odd;
+}
+
+#endif
+#endif
+
+static_assert(K_GROUP * sizeof(x_element) == sizeof(int32_t), "a group of x is one broadcast");
+
+} // namespace

@@ -1,0 +1,89 @@
+#include "kernel.h"
+#include "packed.h"
+
+namespace {
+
+constexpr char KIND[8] = "gemmi8 ";
+
+int64_t panel_count(int64_t n) { return (n + GGML_EXT_SELECT(gemm_i8).nr - 1) / GGML_EXT_SELECT(gemm_i8).nr; }
+
+size_t panel_bytes(int64_t k) {
+    const gemm_i8_kernels & kernels = GGML_EXT_SELECT(gemm_i8);
+    const int64_t           padded  = (k + kernels.k_group - 1) / kernels.k_group * kernels.k_group;
+    return static_cast<size_t>(kernels.nr) * (sizeof(int32_t) + static_cast<size_t>(padded));
+}
+
+bool valid(const ggml_ext_cpu_gemm_i8_args & a, int ith, int nth) {
+    return a.M >= 1 && a.N >= 1 && a.K >= 1 && a.packed && a.x && a.dst && ith >= 0 && ith < nth &&
+           (!a.x_scale || a.x_scales == 1 || a.x_scales == a.M) && (!a.w_scale || a.w_scales == 1 || a.w_scales == a.N) &&
+           (a.M == 1 ||
+            (a.x_stride >= static_cast<size_t>(a.K) && a.dst_stride >= static_cast<size_t>(a.N) * sizeof(float))) &&
+           (a.activation == GGML_EXT_CPU_ACT_NONE || a.activation == GGML_EXT_CPU_ACT_GELU_ERF);
+}
+
+} // namespace
+
+size_t ggml_ext_cpu_gemm_i8_packed_size(int64_t N, int64_t K) {
+    return N < 1 || K < 1 ? 0 : sizeof(packed_head) + static_cast<size_t>(panel_count(N)) * panel_bytes(K);
+}
+
+int ggml_ext_cpu_gemm_i8_pack(int64_t N, int64_t K, const int8_t * w, size_t w_stride, void * packed,
+                              size_t packed_size, int ith, int nth) {
+    if (N < 1 || K < 1 || !w || !packed || ith < 0 || ith >= nth || (N > 1 && w_stride < static_cast<size_t>(K))) {
+        return GGML_EXT_CPU_INVALID_ARGUMENT;
+    }
+    if (K > GGML_EXT_CPU_GEMM_I8_MAX_K) {
+        return GGML_EXT_CPU_UNSUPPORTED;
+    }
+    if (packed_size < ggml_ext_cpu_gemm_i8_packed_size(N, K)) {
+        return GGML_EXT_CPU_SMALL_BUFFER;
+    }
+    const gemm_i8_kernels & kernels = GGML_EXT_SELECT(gemm_i8);
+    if (ith == 0) {
+        write_head(packed, KIND, N, K);
+    }
+    char *      panels = static_cast<char *>(packed) + sizeof(packed_head);
+    const range mine   = share(panel_count(N), ith, nth);
+    for (int64_t p = mine.begin; p < mine.end; p++) {
+        const int64_t n0   = p * kernels.nr;
+        const int64_t left = N - n0;
+        kernels.pack_panel(w + static_cast<size_t>(n0) * w_stride, w_stride, left < kernels.nr ? left : kernels.nr, K,
+                           panels + static_cast<size_t>(p) * panel_bytes(K));
+    }
+    return GGML_EXT_CPU_OK;
+}
+
+size_t ggml_ext_cpu_gemm_i8_scratch_size(int64_t M, int64_t N, int64_t K) {
+    (void) N; // the block of x alone lives in scratch
+    const gemm_i8_kernels & kernels = GGML_EXT_SELECT(gemm_i8);
+    const int64_t           rows    = M < kernels.mc ? M : kernels.mc;
+    const int64_t           k       = K < kernels.kc ? K : kernels.kc;
+    const int64_t           groups  = (k + kernels.k_group - 1) / kernels.k_group;
+    return rows < 1 || k < 1 ? 0 : static_cast<size_t>(rows * groups) * static_cast<size_t>(kernels.k_group) * kernels.x_element_size;
+}
+
+int ggml_ext_cpu_gemm_i8(const struct ggml_ext_cpu_gemm_i8_args * args, void * scratch, size_t scratch_size, int ith,
+                         int nth) {
+    if (!args || !scratch || !valid(*args, ith, nth)) {
+        return GGML_EXT_CPU_INVALID_ARGUMENT;
+    }
+    if (args->K > GGML_EXT_CPU_GEMM_I8_MAX_K) {
+        return GGML_EXT_CPU_UNSUPPORTED;
+    }
+    if (scratch_size < ggml_ext_cpu_gemm_i8_scratch_size(args->M, args->N, args->K) ||
+        args->packed_size < ggml_ext_cpu_gemm_i8_packed_size(args->N, args->K)) {
+        return GGML_EXT_CPU_SMALL_BUFFER;
+    }
+    if (!head_matches(args->packed, KIND, args->N, args->K)) {
+        return GGML_EXT_CPU_WRONG_PACKING;
+    }
+    const gemm_i8_kernels & kernels = GGML_EXT_SELECT(gemm_i8);
+    const int64_t           m_units = (args->M + kernels.mr - 1) / kernels.mr;
+    const tile2d            mine    = share_grid(m_units, panel_count(args->N), kernels.mr, kernels.nr, ith, nth);
+    const range rows = {mine.m.begin * kernels.mr, mine.m.end * kernels.mr < args->M ? mine.m.end * kernels.mr : args->M};
+    if (rows.begin < rows.end && mine.n.begin < mine.n.end) {
+        kernels.run(*args, static_cast<const char *>(args->packed) + sizeof(packed_head), rows, mine.n,
+                    static_cast<char *>(scratch));
+    }
+    return GGML_EXT_CPU_OK;
+}

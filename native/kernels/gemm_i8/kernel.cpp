@@ -1,0 +1,258 @@
+// The blocked INT8 product, compiled once for each instruction set; blocking as in gemm_f32. Sums of earlier
+// blocks of K wait, as int32, where the float results will be.
+
+#include "dot.h"
+#include "kernel.h"
+#include "vmath.h"
+
+namespace {
+
+constexpr int     NR       = 2 * LANES;
+constexpr int64_t MC       = 144;
+constexpr int64_t KC       = 768; // a multiple of every K_GROUP
+constexpr int     MIN_SUMS = 6;
+
+int64_t groups_of(int64_t k) { return (k + K_GROUP - 1) / K_GROUP; }
+
+size_t panel_bytes(int64_t k) { return NR * sizeof(int32_t) + static_cast<size_t>(groups_of(k)) * NR * K_GROUP; }
+
+void pack_panel(const int8_t * w, size_t w_stride, int64_t columns, int64_t k, char * panel) {
+    int8_t * out = reinterpret_cast<int8_t *>(panel + NR * sizeof(int32_t));
+    memset(panel, 0, panel_bytes(k));
+    for (int64_t j = 0; j < columns; j++) {
+        const int8_t * row   = w + static_cast<size_t>(j) * w_stride;
+        int32_t        total = 0;
+        for (int64_t i = 0; i < k; i++) {
+            out[(i / K_GROUP * NR + j) * K_GROUP + i % K_GROUP] = row[i];
+            total += row[i];
+        }
+        const int32_t start = -X_OFFSET * total;
+        memcpy(panel + static_cast<size_t>(j) * sizeof(start), &start, sizeof(start));
+    }
+}
+
+// rows rows of x, widened, groups interleaved: group g of row r is at 32-bit word g*rows + r.
+void pack_rows(const int8_t * x, size_t x_stride, int rows, int64_t depth, char * out) {
+    x_element * to = reinterpret_cast<x_element *>(out);
+    for (int r = 0; r < rows; r++) {
+        const int8_t * row = x + static_cast<size_t>(r) * x_stride;
+        int64_t        i   = 0;
+        for (; i + K_GROUP <= depth; i += K_GROUP) {
+            x_element group[K_GROUP];
+            for (int j = 0; j < K_GROUP; j++) {
+                group[j] = static_cast<x_element>(row[i + j] + X_OFFSET);
+            }
+            memcpy(to + i * rows + r * K_GROUP, group, sizeof(group));
+        }
+        if (i < depth) {
+            x_element group[K_GROUP] = {};
+            for (int j = 0; i + j < depth; j++) {
+                group[j] = static_cast<x_element>(row[i + j] + X_OFFSET);
+            }
+            memcpy(to + i * rows + r * K_GROUP, group, sizeof(group));
+        }
+    }
+}
+
+// Sums of unsigned x leave int32 until their starting value is added.
+vi wrapping_add(vi a, vi b) {
+    typedef uint32_t vu __attribute__((vector_size(sizeof(vi))));
+    return vi(vu(a) + vu(b));
+}
+
+struct output {
+    float *       dst; // first element of the tile
+    size_t        stride;
+    const float * x_scale; // of the first row, or null
+    int64_t       x_step;  // 0 where one scale serves all rows
+    const float * w_scale; // of the first column, or null
+    bool          one_w_scale;
+    const float * bias;
+    const char *  start; // of the sums
+    int           columns;
+    bool          first, last;
+    int           activation;
+};
+
+float * row_of(const output & out, int r) {
+    return reinterpret_cast<float *>(reinterpret_cast<char *>(out.dst) + static_cast<size_t>(r) * out.stride);
+}
+
+vf column_scale(const output & out, int first, int n) {
+    return !out.w_scale ? set1(1.0f) : out.one_w_scale ? set1(*out.w_scale) : load_n(out.w_scale + first, n);
+}
+
+// Scales, bias and activation over a tile of finished sums.
+__attribute__((noinline)) void finish(const output & out, int rows) {
+    for (int first = 0; first < out.columns; first += LANES) {
+        const int n = out.columns - first < LANES ? out.columns - first : LANES;
+        const vf  w = column_scale(out, first, n);
+        const vf  b = out.bias ? load_n(out.bias + first, n) : vf{};
+        for (int r = 0; r < rows; r++) {
+            float * c = row_of(out, r) + first;
+            vf      v = to_float(bits(n == LANES ? load(c) : load_n(c, n)));
+            if (out.x_scale) {
+                v = v * set1(out.x_scale[r * out.x_step]);
+            }
+            if (out.w_scale) {
+                v = v * w;
+            }
+            if (out.bias) { // adding zero would turn -0 into 0
+                v = v + b;
+            }
+            if (out.activation == GGML_EXT_CPU_ACT_GELU_ERF) {
+                v = gelu_erf(v);
+            }
+            if (n == LANES) {
+                store(c, v);
+            } else {
+                store_n(c, v, n);
+            }
+        }
+    }
+}
+
+// The sums of a tile that is narrower than NR, added to their starting values or to what is there.
+__attribute__((noinline)) void store_ragged(const output & out, const vi (*sums)[2], int rows) {
+    for (int r = 0; r < rows; r++) {
+        char * c = reinterpret_cast<char *>(row_of(out, r));
+        for (int j = 0; j < out.columns; j++) {
+            uint32_t before;
+            memcpy(&before, (out.first ? out.start : c) + static_cast<size_t>(j) * sizeof(before), sizeof(before));
+            const uint32_t now = before + static_cast<uint32_t>(sums[r][j / LANES][j % LANES]);
+            memcpy(c + static_cast<size_t>(j) * sizeof(now), &now, sizeof(now));
+        }
+    }
+}
+
+// The compiler may not decide, for the code behind, to keep the sums in memory through the loop before.
+template <int MR> void pin(vi (&sums)[MR][2]) {
+#if defined(__x86_64__) && !defined(GGML_EXT_ISA_SCALAR)
+#pragma GCC unroll 16
+    for (int r = 0; r < MR; r++) {
+        __asm__("" : "+v"(sums[r][0]), "+v"(sums[r][1]));
+    }
+#else
+    (void) sums;
+#endif
+}
+
+// Not inlined, and no second loop where one step is all: else the sums leave their registers.
+template <int MR> __attribute__((noinline)) void tile(int64_t groups, const char * x, const int8_t * w, const output & out) {
+    constexpr int U = 2 * MR >= MIN_SUMS ? 1 : MIN_SUMS / (2 * MR); // groups with sums of their own
+
+    vi      sums[U][MR][2] = {};
+    int64_t g              = 0;
+    for (; g + U <= groups; g += U) {
+#pragma GCC unroll 4
+        for (int u = 0; u < U; u++) {
+            const w_vector w0 = load_w(w), w1 = load_w(w + LANES * K_GROUP);
+#pragma GCC unroll 16
+            for (int r = 0; r < MR; r++) {
+                int32_t a;
+                memcpy(&a, x + r * 4, sizeof(a));
+                sums[u][r][0] = dot(sums[u][r][0], a, w0);
+                sums[u][r][1] = dot(sums[u][r][1], a, w1);
+            }
+            x += MR * 4;
+            w += NR * K_GROUP;
+        }
+    }
+    if constexpr (U > 1) {
+        for (; g < groups; g++, x += MR * 4, w += NR * K_GROUP) {
+            const w_vector w0 = load_w(w), w1 = load_w(w + LANES * K_GROUP);
+#pragma GCC unroll 16
+            for (int r = 0; r < MR; r++) {
+                int32_t a;
+                memcpy(&a, x + r * 4, sizeof(a));
+                sums[0][r][0] = dot(sums[0][r][0], a, w0);
+                sums[0][r][1] = dot(sums[0][r][1], a, w1);
+            }
+        }
+#pragma GCC unroll 4
+        for (int u = 1; u < U; u++) {
+#pragma GCC unroll 16
+            for (int r = 0; r < MR; r++) {
+                sums[0][r][0] = wrapping_add(sums[0][r][0], sums[u][r][0]);
+                sums[0][r][1] = wrapping_add(sums[0][r][1], sums[u][r][1]);
+            }
+        }
+    }
+
+    pin(sums[0]);
+    if (out.columns == NR) {
+        const vi s0 = load(reinterpret_cast<const int32_t *>(out.start));
+        const vi s1 = load(reinterpret_cast<const int32_t *>(out.start) + LANES);
+#pragma GCC unroll 16
+        for (int r = 0; r < MR; r++) {
+            float * c = row_of(out, r);
+            store(c, from_bits(wrapping_add(sums[0][r][0], out.first ? s0 : bits(load(c)))));
+            store(c + LANES, from_bits(wrapping_add(sums[0][r][1], out.first ? s1 : bits(load(c + LANES)))));
+        }
+    } else {
+        vi spilled[MR][2];
+#pragma GCC unroll 16
+        for (int r = 0; r < MR; r++) {
+            spilled[r][0] = sums[0][r][0];
+            spilled[r][1] = sums[0][r][1];
+        }
+        store_ragged(out, spilled, MR);
+    }
+    if (out.last) {
+        finish(out, MR);
+    }
+}
+
+template <int MR> void tile_of(int rows, int64_t groups, const char * x, const int8_t * w, const output & out) {
+    if (rows == MR) {
+        tile<MR>(groups, x, w, out);
+    } else if constexpr (MR > 1) {
+        tile_of<MR - 1>(rows, groups, x, w, out);
+    }
+}
+
+void run(const ggml_ext_cpu_gemm_i8_args & args, const char * panels, range rows, range panel_range, char * scratch) {
+    const int64_t all_groups = groups_of(args.K);
+    const int64_t k_blocks   = (args.K + KC - 1) / KC;
+    for (int64_t m0 = rows.begin; m0 < rows.end; m0 += MC) {
+        const int64_t block_rows = min64(MC, rows.end - m0);
+        const int64_t tiles      = (block_rows + GEMM_MR - 1) / GEMM_MR;
+        for (int64_t kb = 0; kb < k_blocks; kb++) {
+            const range   g      = share(all_groups, kb, k_blocks);
+            const int64_t groups = g.end - g.begin;
+            const int64_t k0     = g.begin * K_GROUP;
+            const int64_t depth  = min64(args.K, g.end * K_GROUP) - k0;
+            for (int64_t t = 0; t < tiles; t++) {
+                const range r = share(block_rows, t, tiles);
+                pack_rows(args.x + static_cast<size_t>(m0 + r.begin) * args.x_stride + k0, args.x_stride,
+                          static_cast<int>(r.end - r.begin), depth, scratch + r.begin * groups * 4);
+            }
+            for (int64_t p = panel_range.begin; p < panel_range.end; p++) {
+                const char *   panel = panels + static_cast<size_t>(p) * panel_bytes(args.K);
+                const int8_t * w     = reinterpret_cast<const int8_t *>(panel + NR * sizeof(int32_t)) + k0 * NR;
+                for (int64_t t = 0; t < tiles; t++) {
+                    const range r = share(block_rows, t, tiles);
+                    output      out;
+                    out.stride      = args.dst_stride;
+                    out.dst         = reinterpret_cast<float *>(reinterpret_cast<char *>(args.dst) +
+                                                        static_cast<size_t>(m0 + r.begin) * args.dst_stride) + p * NR;
+                    out.x_step      = args.x_scales == 1 ? 0 : 1;
+                    out.x_scale     = args.x_scale ? args.x_scale + (m0 + r.begin) * out.x_step : nullptr;
+                    out.one_w_scale = args.w_scales == 1;
+                    out.w_scale     = args.w_scale ? args.w_scale + (out.one_w_scale ? 0 : p * NR) : nullptr;
+                    out.bias        = args.bias ? args.bias + p * NR : nullptr;
+                    out.start       = panel;
+                    out.columns     = static_cast<int>(min64(NR, args.N - p * NR));
+                    out.first       = kb == 0;
+                    out.last        = kb == k_blocks - 1;
+                    out.activation  = args.activation;
+                    tile_of<GEMM_MR>(static_cast<int>(r.end - r.begin), groups, scratch + r.begin * groups * 4, w, out);
+                }
+            }
+        }
+    }
+}
+
+} // namespace
+
+const gemm_i8_kernels GGML_EXT_KERNELS(gemm_i8) = {GEMM_MR, NR, K_GROUP, MC, KC, sizeof(x_element), pack_panel, run};
