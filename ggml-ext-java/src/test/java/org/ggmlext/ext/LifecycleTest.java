@@ -1,0 +1,204 @@
+package org.ggmlext.ext;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicReference;
+import org.ggmlext.Backend;
+import org.ggmlext.Context;
+import org.ggmlext.Ggml;
+import org.ggmlext.Graph;
+import org.ggmlext.Scheduler;
+import org.ggmlext.Tensor;
+import org.ggmlext.Type;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+@Timeout(120)
+class LifecycleTest {
+  private final Workbench bench = new Workbench();
+
+  @AfterEach
+  void close() {
+    bench.close();
+  }
+
+  private static Kernel plusOne() {
+    return Kernel.builder(Workbench.unique("test.mul.life"), "MUL")
+        .rows(
+            (task, first, end) -> {
+              for (long row = first; row < end; row++) {
+                task.dst().setFloat(0, row, 0, 0, task.src(0).getFloat(0, row, 0, 0) + 1);
+              }
+            });
+  }
+
+  private Tensor node() {
+    Tensor x = bench.input(Workbench.values(32), 1, 32);
+    return bench.nodes.mul(x, x);
+  }
+
+  @Test
+  @DisplayName("JAVA-3: attaching twice gives the same layer")
+  void attachTwice() {
+    assertThat(Extensions.attach(Ggml.load())).isSameAs(bench.ext);
+    assertThat(bench.ext.abi().graphViews()).isTrue();
+  }
+
+  @Test
+  @DisplayName("CORE-4: a kernel in a live plan stays registered, with the reason; after the backend it goes")
+  void kernelInUse() {
+    Registration kernel = bench.register(plusOne());
+    Graph graph = bench.graph(node());
+    bench.scheduler.compute(graph);
+    assertThatThrownBy(kernel::close)
+        .isInstanceOf(IllegalStateException.class)
+        .hasMessageContaining(kernel.name());
+    assertThat(kernel.isOpen()).isTrue();
+    bench.scheduler.compute(graph);
+    assertThat(kernel.stats().executed()).isEqualTo(2);
+    bench.scheduler.close();
+    bench.backend.close();
+    kernel.close();
+    kernel.close();
+    assertThat(kernel.isOpen()).isFalse();
+    assertThatThrownBy(() -> kernel.setEnabled(true)).isInstanceOf(IllegalStateException.class);
+    assertThatThrownBy(kernel::stats).isInstanceOf(IllegalStateException.class);
+  }
+
+  @Test
+  @DisplayName("CORE-4: closing registration, context and backend while a compute runs waits or is refused")
+  void closeDuringCompute() throws Exception {
+    CountDownLatch running = new CountDownLatch(1);
+    CountDownLatch go = new CountDownLatch(1);
+    Registration kernel =
+        bench.register(
+            Kernel.builder(Workbench.unique("test.mul.blocks"), "MUL")
+                .run(
+                    task -> {
+                      running.countDown();
+                      if (!go.await(60, TimeUnit.SECONDS)) {
+                        throw new IllegalStateException("nobody lets the kernel go on");
+                      }
+                      if (task.ith() == 0) {
+                        task.dst().data().fill((byte) 0);
+                      }
+                    }));
+    Graph graph = bench.graph(node());
+    try (ExecutorService pool = Executors.newSingleThreadExecutor()) {
+      Future<?> compute = pool.submit(() -> bench.scheduler.compute(graph));
+      assertThat(running.await(60, TimeUnit.SECONDS)).isTrue();
+      assertThatThrownBy(kernel::close).isInstanceOf(IllegalStateException.class);
+      bench.nodes.close();
+      bench.inputs.close();
+      bench.scheduler.close();
+      bench.backend.close();
+      go.countDown();
+      compute.get(60, TimeUnit.SECONDS);
+    }
+    assertThatThrownBy(() -> bench.scheduler.compute(graph))
+        .isInstanceOf(IllegalStateException.class);
+    assertThatThrownBy(() -> bench.ext.stats(bench.backend))
+        .isInstanceOf(IllegalStateException.class);
+    assertThatThrownBy(() -> bench.ext.plans(bench.backend))
+        .isInstanceOf(IllegalStateException.class);
+    assertThatThrownBy(() -> bench.ext.attach(bench.backend))
+        .isInstanceOf(IllegalStateException.class);
+    kernel.close();
+  }
+
+  @Test
+  @DisplayName("JAVA-3: a view that a kernel kept is over after the call, where the layer can tell")
+  void keptGraphView() {
+    AtomicReference<GraphView> kept = new AtomicReference<>();
+    bench.register(GraphOptimizer.of(Workbench.unique("test.keeps"), kept::set));
+    bench.compute(node());
+    assertThat(kept.get()).isNotNull();
+    assertThatThrownBy(() -> kept.get().node(0)).isInstanceOf(IllegalStateException.class);
+  }
+
+  @Test
+  @DisplayName("JAVA-3: a graph scheduled 100 times keeps its kernel and its result")
+  void hundredTimes() {
+    Registration kernel = bench.register(plusOne());
+    Tensor node = node();
+    Graph graph = bench.graph(node);
+    for (int i = 0; i < 100; i++) {
+      if (i % 10 == 0) {
+        bench.scheduler.reset();
+      }
+      bench.scheduler.compute(graph);
+      assertThat(node.getFloats()[3]).isEqualTo(Workbench.values(32)[3] + 1);
+    }
+    assertThat(kernel.stats().executed()).isEqualTo(100);
+  }
+
+  @Test
+  @DisplayName("JAVA-3: registering, computing and closing again and again leaves nothing behind")
+  void churn() {
+    for (int i = 0; i < 200; i++) {
+      try (Context inputs = Context.create(1 << 14);
+          Context nodes = Context.create(1 << 16)) {
+        Tensor x = inputs.newTensor(Type.F32, 1, 4);
+        inputs.allocate(bench.cpu);
+        x.setFloats(1, 2, 3, 4);
+        try (Registration kernel = bench.ext.register(bench.cpu, plusOne())) {
+          try (Backend backend = bench.cpu.newBackend();
+              Scheduler scheduler = Scheduler.of(backend)) {
+            Tensor out = nodes.mul(x, x).asOutput();
+            scheduler.compute(nodes.newGraph(16).expand(out));
+            assertThat(out.getFloats()).containsExactly(2, 3, 4, 5);
+            assertThat(kernel.stats().executed()).isEqualTo(1);
+          }
+        }
+      }
+    }
+  }
+
+  @Test
+  @DisplayName("JAVA-3: two threads with two schedulers on one device, and virtual threads, compute alike")
+  void concurrent() throws Exception {
+    bench.register(plusOne());
+    for (boolean virtual : new boolean[] {false, true}) {
+      try (ExecutorService pool =
+          virtual
+              ? Executors.newVirtualThreadPerTaskExecutor()
+              : Executors.newFixedThreadPool(2)) {
+        List<Future<?>> all = new ArrayList<>();
+        for (int t = 0; t < (virtual ? 8 : 2); t++) {
+          float start = t;
+          all.add(pool.submit(() -> computeMany(start)));
+        }
+        for (Future<?> future : all) {
+          future.get(100, TimeUnit.SECONDS);
+        }
+      }
+    }
+  }
+
+  private void computeMany(float start) {
+    try (Backend backend = bench.cpu.newBackend().threads(1);
+        Scheduler scheduler = Scheduler.of(backend);
+        Context inputs = Context.create(1 << 14);
+        Context nodes = Context.create(1 << 16)) {
+      Tensor x = inputs.newTensor(Type.F32, 1, 3);
+      inputs.allocate(bench.cpu);
+      Tensor out = nodes.mul(x, x).asOutput();
+      Graph graph = nodes.newGraph(16).expand(out);
+      for (int i = 0; i < 200; i++) {
+        x.setFloats(start, i, -i);
+        scheduler.compute(graph);
+        assertThat(out.getFloats()).containsExactly(start + 1, i + 1, -i + 1);
+      }
+    }
+  }
+}
