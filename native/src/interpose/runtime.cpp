@@ -73,20 +73,17 @@ int runtime::attach(ggml_backend_device * device) {
         return fail(GGML_EXT_STATUS_INCOMPATIBLE, "device %s has no supports_op or no init_backend", ggml_.fn.ggml_backend_dev_name(device));
     }
 
-    const auto of_reg = std::find_if(registries_.begin(), registries_.end(), [&](const auto & r) { return r->reg == attached->reg; });
-    if (of_reg != registries_.end()) {
-        ++(*of_reg)->n_devices;
-    } else {
-        auto reg       = std::make_unique<patched_registry>();
-        reg->reg       = attached->reg;
-        reg->n_devices = 1;
-        registries_.push_back(std::move(reg));
+    auto of_reg = std::find_if(registries_.begin(), registries_.end(), [&](const auto & r) { return r->reg == attached->reg; });
+    if (of_reg == registries_.end()) {
+        registries_.push_back(std::make_unique<patched_registry>());
+        of_reg         = std::prev(registries_.end());
+        (*of_reg)->reg = attached->reg;
     }
-    patched_registry & reg = of_reg != registries_.end() ? **of_reg : *registries_.back();
+    patched_registry & reg = **of_reg;
     devices_.push_back(std::move(attached));
 
     // all that can fail is done: patch
-    if (reg.n_devices == 1) {
+    if (++reg.n_devices == 1) {
         void *& proc                = abi::slot_of(reg.reg, ggml_.slot.reg_get_proc_address);
         reg.native_get_proc_address = reinterpret_cast<proc_address_fn>(proc);
         proc                        = reinterpret_cast<void *>(hooks::get_proc_address);
