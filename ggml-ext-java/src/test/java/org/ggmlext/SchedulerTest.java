@@ -1,0 +1,277 @@
+package org.ggmlext;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Test;
+
+class SchedulerTest {
+  private Backend backend;
+  private Scheduler scheduler;
+  private Context context;
+
+  @BeforeEach
+  void open() {
+    backend = Ggml.load().device("CPU").newBackend();
+    scheduler = Scheduler.of(backend);
+    context = Context.forGraph(64);
+  }
+
+  @AfterEach
+  void close() {
+    context.close();
+    scheduler.close();
+    backend.close();
+  }
+
+  @Test
+  @DisplayName("JAVA-2: a graph is scheduled 100 times, with a reset before each")
+  void hundredTimes() {
+    Tensor a = context.newTensor(Type.F32, 4).asInput();
+    Tensor view = context.view1d(a, 2, 8);
+    Tensor result = context.add(context.sqr(view), view).asOutput();
+    Graph graph = context.newGraph(8).expand(result);
+    for (int i = 0; i < 100; i++) {
+      scheduler.allocate(graph);
+      a.setFloats(0, 0, i, i + 1);
+      scheduler.compute(graph);
+      assertThat(result.getFloats()).containsExactly(i * i + i, (i + 1) * (i + 1) + i + 1);
+      scheduler.reset();
+      assertThat(result.isAllocated()).isFalse();
+      assertThatThrownBy(result::getFloats).isInstanceOf(IllegalStateException.class);
+    }
+  }
+
+  @Test
+  @DisplayName("JAVA-2: two graphs alternate; computing one takes the memory from the other")
+  void alternate() {
+    Tensor a = context.newTensor(Type.F32, 1).asInput();
+    Tensor b = context.newTensor(Type.F32, 1000).asInput();
+    Tensor first = context.sqr(a).asOutput();
+    Tensor second = context.neg(b).asOutput();
+    Graph small = context.newGraph(8).expand(first);
+    Graph large = context.newGraph(8).expand(second);
+    for (int i = 0; i < 5; i++) {
+      scheduler.allocate(small);
+      a.setFloats(3);
+      scheduler.compute(small);
+      assertThat(first.getFloats()).containsExactly(9);
+      scheduler.allocate(large);
+      assertThat(first.isAllocated()).isFalse();
+      b.setFloats(new float[1000]);
+      scheduler.compute(large);
+      assertThat(second.getFloats()).hasSize(1000).containsOnly(-0f);
+    }
+  }
+
+  @Test
+  @DisplayName("JAVA-2: a graph that has grown is allocated anew")
+  void grown() {
+    Tensor a = context.newTensor(Type.F32, 1);
+    try (Context weights = Context.forTensors(1)) {
+      Tensor w = weights.newTensor(Type.F32, 1);
+      weights.allocate(backend).asWeights();
+      w.setFloats(5);
+      Tensor square = context.sqr(w).asOutput();
+      Graph graph = context.newGraph(8).expand(square);
+      scheduler.compute(graph);
+      assertThat(square.getFloats()).containsExactly(25);
+      Tensor more = context.neg(square).asOutput();
+      graph.expand(more);
+      scheduler.compute(graph);
+      assertThat(more.getFloats()).containsExactly(-25);
+      assertThat(w.getFloats()).containsExactly(5);
+      assertThat(a.isAllocated()).isFalse();
+    }
+  }
+
+  @Test
+  @DisplayName("JAVA-2: reserve makes the buffer, but gives the graph no memory")
+  void reserve() {
+    Tensor a = context.newTensor(Type.F32, 10_000).asInput();
+    Graph graph = context.newGraph(8).expand(context.sqr(a).asOutput());
+    assertThat(scheduler.bufferSize(backend)).isZero();
+    scheduler.reserve(graph);
+    assertThat(scheduler.bufferSize(backend)).isGreaterThanOrEqualTo(80_000);
+    assertThat(a.isAllocated()).isFalse();
+  }
+
+  @Test
+  @DisplayName("JAVA-2: nodes can be assigned to a backend, and say where they are")
+  void assign() {
+    Tensor a = context.newTensor(Type.F32, 1).asInput();
+    Tensor square = context.sqr(a).asOutput();
+    Graph graph = context.newGraph(8).expand(square);
+    try (Backend other = backend.device().newBackend();
+        Scheduler two = Scheduler.of(backend, other)) {
+      two.assign(square, other);
+      two.allocate(graph);
+      assertThat(two.backendOf(square)).isEqualTo(other);
+      a.setFloats(3);
+      two.compute(graph);
+      assertThat(square.getFloats()).containsExactly(9);
+      two.reset();
+      two.allocate(graph);
+      a.setFloats(4);
+      two.compute(graph);
+      assertThat(square.getFloats()).containsExactly(16);
+      assertThat(two.backendOf(context.newTensor(Type.F32, 1))).isNull();
+      assertThat(two.splits()).isPositive();
+      assertThatThrownBy(() -> scheduler.assign(square, other))
+          .isInstanceOf(IllegalArgumentException.class);
+      assertThatThrownBy(() -> scheduler.bufferSize(other))
+          .isInstanceOf(IllegalArgumentException.class);
+    }
+  }
+
+  @Test
+  @DisplayName("JAVA-2: schedulers that cannot be are refused")
+  void badSchedulers() {
+    assertThatThrownBy(Scheduler::of).isInstanceOf(IllegalArgumentException.class);
+    assertThatThrownBy(() -> Scheduler.of(backend, backend))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageContaining("twice");
+    assertThatThrownBy(() -> Scheduler.of(List.of(backend), 0))
+        .isInstanceOf(IllegalArgumentException.class);
+  }
+
+  @Test
+  @DisplayName("JAVA-2: a graph larger than the scheduler's is refused, and so is an empty one")
+  void badGraphs() {
+    Tensor a = context.newTensor(Type.F32, 1);
+    Graph graph = context.newGraph(8);
+    assertThatThrownBy(() -> scheduler.compute(graph))
+        .isInstanceOf(IllegalStateException.class)
+        .hasMessageContaining("no nodes");
+    graph.expand(context.sqr(context.sqr(a)));
+    try (Scheduler tiny = Scheduler.of(List.of(backend), 2)) {
+      assertThatThrownBy(() -> tiny.allocate(graph))
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessageContaining("3 nodes and leaves");
+    }
+  }
+
+  @Test
+  @DisplayName("JAVA-2: an operation that no device supports is refused, and names the node")
+  void unsupported() {
+    // The CPU has no kernel that writes this type.
+    Tensor target = context.newTensor(Type.IQ3_S, 256);
+    Tensor source = context.newTensor(Type.F32, 256);
+    Tensor copy = context.cpy(source, target).name("to-iq3");
+    Graph graph = context.newGraph(8).expand(copy);
+    assertThatThrownBy(() -> scheduler.allocate(graph))
+        .isInstanceOf(GgmlException.class)
+        .hasMessageContaining("CPY")
+        .hasMessageContaining("to-iq3");
+    assertThat(backend.device().supportsOp(copy)).isFalse();
+  }
+
+  @Test
+  @DisplayName("JAVA-2: a graph without enough memory is refused, and the scheduler works on")
+  void noMemory() {
+    Tensor huge = context.newTensor(Type.F32, 1L << 30, 1L << 20).asInput();
+    Graph graph = context.newGraph(8).expand(context.sqr(huge));
+    assertThatThrownBy(() -> scheduler.allocate(graph)).isInstanceOf(GgmlException.class);
+    Tensor a = context.newTensor(Type.F32, 1).asInput();
+    Tensor square = context.sqr(a).asOutput();
+    Graph small = context.newGraph(8).expand(square);
+    scheduler.allocate(small);
+    a.setFloats(2);
+    scheduler.compute(small);
+    assertThat(square.getFloats()).containsExactly(4);
+  }
+
+  @Test
+  @DisplayName("JAVA-2: an evaluation callback sees the nodes that it wants, with their data")
+  void evalCallback() {
+    Tensor a = context.newTensor(Type.F32, 1).asInput();
+    Tensor square = context.sqr(a).name("square");
+    Tensor result = context.neg(square).name("result").asOutput();
+    Graph graph = context.newGraph(8).expand(result);
+    List<String> seen = new ArrayList<>();
+    scheduler.setEvalCallback(watch(seen, true));
+    scheduler.allocate(graph);
+    a.setFloats(3);
+    scheduler.compute(graph);
+    assertThat(seen).containsExactly("square [9.0]");
+    scheduler.setEvalCallback(null);
+    scheduler.compute(graph);
+    assertThat(seen).hasSize(1);
+  }
+
+  private static EvalCallback watch(List<String> seen, boolean goOn) {
+    return new EvalCallback() {
+      @Override
+      public boolean wants(Tensor node) {
+        return node.name().equals("square");
+      }
+
+      @Override
+      public boolean computed(Tensor node) {
+        seen.add(node.name() + " " + Arrays.toString(node.getFloats()));
+        return goOn;
+      }
+    };
+  }
+
+  @Test
+  @DisplayName("JAVA-4: what an evaluation callback throws is the cause, and the next compute works")
+  void evalCallbackThrows() {
+    Tensor a = context.newTensor(Type.F32, 1).asInput();
+    Tensor result = context.neg(context.sqr(a)).asOutput();
+    Graph graph = context.newGraph(8).expand(result);
+    IllegalStateException thrown = new IllegalStateException("enough");
+    scheduler.setEvalCallback(
+        new EvalCallback() {
+          @Override
+          public boolean wants(Tensor node) {
+            throw thrown;
+          }
+
+          @Override
+          public boolean computed(Tensor node) {
+            return true;
+          }
+        });
+    scheduler.allocate(graph);
+    a.setFloats(3);
+    assertThatThrownBy(() -> scheduler.compute(graph))
+        .isInstanceOf(GgmlException.class)
+        .cause()
+        .isSameAs(thrown);
+    scheduler.setEvalCallback(null);
+    scheduler.compute(graph);
+    assertThat(result.getFloats()).containsExactly(-9);
+  }
+
+  @Test
+  @DisplayName("JAVA-2: a scheduler cannot be used by a callback of its own compute")
+  void reentrant() {
+    Tensor a = context.newTensor(Type.F32, 1).asInput();
+    Graph graph = context.newGraph(8).expand(context.sqr(a).asOutput());
+    scheduler.setEvalCallback(
+        new EvalCallback() {
+          @Override
+          public boolean wants(Tensor node) {
+            scheduler.reset();
+            return true;
+          }
+
+          @Override
+          public boolean computed(Tensor node) {
+            return true;
+          }
+        });
+    scheduler.allocate(graph);
+    a.setFloats(1);
+    assertThatThrownBy(() -> scheduler.compute(graph))
+        .isInstanceOf(GgmlException.class)
+        .hasCauseInstanceOf(IllegalStateException.class);
+  }
+}
