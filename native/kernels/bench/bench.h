@@ -38,3 +38,4 @@ std::function<void()> onednn_i8(int64_t M, int64_t N, int64_t K, const uint8_t *
 void gemm_f32_bench();
 void quantize_i8_bench();
 void gemm_i8_bench();
+void rows_bench();

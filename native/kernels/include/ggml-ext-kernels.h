@@ -6,6 +6,6 @@
 #include "ggml-ext-kernels/gemm_i8.h"
 #include "ggml-ext-kernels/quantize_i8.h"
 //#include "ggml-ext-kernels/rope.h"
-//#include "ggml-ext-kernels/rows.h"
+#include "ggml-ext-kernels/rows.h"
 
 #endif

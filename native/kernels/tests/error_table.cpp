@@ -22,5 +22,6 @@ int main() {
     gemm_f32_errors();
     quantize_i8_errors();
     gemm_i8_errors();
+    rows_errors();
     return 0;
 }

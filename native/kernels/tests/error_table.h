@@ -12,3 +12,4 @@ void table_row(const char * shape_format, const std::vector<int64_t> & extents, 
 void gemm_f32_errors();
 void quantize_i8_errors();
 void gemm_i8_errors();
+void rows_errors();
