@@ -7,6 +7,4 @@ module org.ggmlext {
 
   exports org.ggmlext;
   exports org.ggmlext.ext;
-
-  uses org.ggmlext.internal.load.GgmlBundle;
 }

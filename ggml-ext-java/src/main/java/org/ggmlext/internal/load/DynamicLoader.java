@@ -8,6 +8,7 @@ import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.Linker;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.SymbolLookup;
+import java.lang.invoke.MethodHandle;
 import java.nio.file.Path;
 import org.ggmlext.GgmlException;
 import org.ggmlext.internal.Native;
@@ -44,18 +45,17 @@ public final class DynamicLoader {
       return "the system's loader refuses it";
     }
     try (Arena arena = Arena.ofConfined()) {
+      MethodHandle open =
+          linker.downcallHandle(dlopen.get(), FunctionDescriptor.of(ADDRESS, ADDRESS, JAVA_INT));
+      MethodHandle error = linker.downcallHandle(dlerror.get(), FunctionDescriptor.of(ADDRESS));
+      // Once in vain: the VM's own look-ups for a first call would take the message away.
+      MemorySegment ignored = (MemorySegment) error.invokeExact();
       MemorySegment handle =
-          (MemorySegment)
-              linker
-                  .downcallHandle(dlopen.get(), FunctionDescriptor.of(ADDRESS, ADDRESS, JAVA_INT))
-                  .invokeExact(arena.allocateFrom(library), RTLD_LAZY);
+          (MemorySegment) open.invokeExact(arena.allocateFrom(library), RTLD_LAZY);
       if (!Native.isNull(handle)) {
         return "the system's loader accepts it, Java does not";
       }
-      MemorySegment message =
-          (MemorySegment)
-              linker.downcallHandle(dlerror.get(), FunctionDescriptor.of(ADDRESS)).invokeExact();
-      return Native.string(message);
+      return Native.string((MemorySegment) error.invokeExact());
     } catch (RuntimeException | Error e) {
       throw e;
     } catch (Throwable e) {

@@ -4,6 +4,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Optional;
 import org.ggmlext.GgmlException;
+import org.ggmlext.natives.NativeBundle;
 import org.jspecify.annotations.Nullable;
 
 /** Finds the extension layer's library and the kernel libraries that come with it. */
@@ -62,17 +63,21 @@ public final class ExtLocator {
 
   private static Path bundled(String file) {
     Path path =
-        ExtBundle.find()
+        NativeBundle.EXT
+            .folder()
             .map(folder -> folder.resolve(file))
             .orElseThrow(
                 () ->
                     new GgmlException(
                         "no "
                             + file
-                            + ": neither is the natives jar (ggml-ext-natives) on the class path, nor is"
-                            + " the system property "
+                            + ": there is no "
+                            + NativeBundle.EXT
+                            + " on the class path or module path, and neither the system property "
                             + PROPERTY
-                            + " set"));
+                            + " nor the environment variable "
+                            + ENVIRONMENT
+                            + " is set"));
     return existing(path, "the natives jar");
   }
 }

@@ -15,6 +15,7 @@ import org.ggmlext.bindings.ggml_backend_h;
 import org.ggmlext.bindings.ggml_h;
 import org.ggmlext.bindings.ggml_tensor;
 import org.ggmlext.internal.Native;
+import org.ggmlext.natives.NativeBundle;
 
 /** ggml's libraries, loaded, with their functions bound and their log connected. */
 public final class GgmlLibraries {
@@ -35,11 +36,12 @@ public final class GgmlLibraries {
   /**
    * Loads ggml from a location.
    *
-   * @throws GgmlException if a library cannot be loaded, is no ggml, or has structs of another layout
+   * @throws GgmlException if a library cannot be loaded, is no ggml, or has structs of another
+   *     layout
    */
   public static GgmlLibraries load(GgmlLocator.Location location, boolean loadBackends) {
     refuseSecondCopy(location);
-    SymbolLookup base = library(location.base(), "ggml_init", "ggml_backend_sched_new");
+    SymbolLookup base = base(location);
     SymbolLookup registry = library(location.registry(), "ggml_backend_dev_count");
     try {
       GgmlLookup.GGML.set(name -> base.find(name).or(() -> registry.find(name)));
@@ -60,6 +62,21 @@ public final class GgmlLibraries {
     return libraries;
   }
 
+  private static SymbolLookup base(GgmlLocator.Location location) {
+    try {
+      return library(location.base(), "ggml_init", "ggml_backend_sched_new");
+    } catch (GgmlException e) {
+      throw location.backends() != null
+          ? e
+          : new GgmlException(
+              "no ggml: the system property ggml.home and the environment variable GGML_HOME are"
+                  + " not"
+                  + " set, there is no %s on the class path or module path, and the system has none: %s"
+                      .formatted(NativeBundle.GGML, e.getMessage()),
+              e);
+    }
+  }
+
   private static SymbolLookup library(String path, String... functions) {
     SymbolLookup library = DynamicLoader.load(path);
     for (String function : functions) {
@@ -72,6 +89,10 @@ public final class GgmlLibraries {
   }
 
   private void loadBackends() {
+    if (ggml_backend_h.ggml_backend_dev_count() > 0) {
+      // Built in, or loaded by another class loader's copy of this class: never twice.
+      return;
+    }
     Path folder = location.backends();
     if (folder == null) {
       ggml_backend_h.ggml_backend_load_all();
@@ -100,7 +121,8 @@ public final class GgmlLibraries {
       MemorySegment registry = ggml_backend_h.ggml_backend_load(arena.allocateFrom(path));
       if (Native.isNull(registry)) {
         throw new GgmlException(
-            "ggml cannot load %s as a backend; its log (org.ggmlext.ggml) says why".formatted(path));
+            "ggml cannot load %s as a backend; its log (org.ggmlext.ggml) says why"
+                .formatted(path));
       }
       List<MemorySegment> devices = new ArrayList<>();
       long count = ggml_backend_h.ggml_backend_reg_dev_count(registry);
@@ -121,7 +143,7 @@ public final class GgmlLibraries {
       lines
           .filter(line -> line.indexOf('/') >= 0)
           .map(line -> line.substring(line.indexOf('/')))
-          .filter(path -> path.matches(".*/libggml-base\\.so[.0-9]*"))
+          .filter(path -> path.matches(".*/libggml-base\\.so[.0-9]*( \\(deleted\\))?"))
           .filter(path -> !path.equals(location.base()))
           .findFirst()
           .ifPresent(

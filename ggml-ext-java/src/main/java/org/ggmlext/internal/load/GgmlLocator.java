@@ -10,12 +10,14 @@ import java.util.Optional;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
 import org.ggmlext.GgmlException;
+import org.ggmlext.natives.NativeBundle;
 import org.jspecify.annotations.Nullable;
 
 /** Finds the folder of ggml's libraries. */
 public final class GgmlLocator {
   private static final Pattern BASE = Pattern.compile("libggml-base\\.so(\\.\\d+)*");
-  private static final Pattern REGISTRY = Pattern.compile("libggml(\\.v\\d+(\\.\\d+)*)?\\.so(\\.\\d+)*");
+  private static final Pattern REGISTRY =
+      Pattern.compile("libggml(\\.v\\d+(\\.\\d+)*)?\\.so(\\.\\d+)*");
 
   private GgmlLocator() {}
 
@@ -56,7 +58,7 @@ public final class GgmlLocator {
     if (variable != null && !variable.isBlank()) {
       return inFolder(Path.of(variable), "the environment variable GGML_HOME");
     }
-    Optional<Path> bundle = GgmlBundle.find();
+    Optional<Path> bundle = NativeBundle.GGML.folder();
     if (bundle.isPresent()) {
       return inFolder(bundle.get(), "the natives jar");
     }
@@ -110,7 +112,9 @@ public final class GgmlLocator {
     try (Stream<Path> files = Files.list(folder)) {
       return files
           .filter(path -> name.matcher(fileName(path)).matches())
-          .min(Comparator.comparingInt((Path path) -> fileName(path).length()).thenComparing(path -> path))
+          .min(
+              Comparator.comparingInt((Path path) -> fileName(path).length())
+                  .thenComparing(path -> path))
           .map(GgmlLocator::realPath);
     } catch (IOException e) {
       throw new GgmlException("cannot read the folder " + folder + ": " + e.getMessage(), e);

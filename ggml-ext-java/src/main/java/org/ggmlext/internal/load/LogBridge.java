@@ -9,7 +9,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.slf4j.event.Level;
 
-/** Hands ggml's log lines to SLF4J. ggml writes lines in pieces; a piece without a level continues. */
+/**
+ * Hands ggml's log lines to SLF4J. ggml writes lines in pieces; a piece without a level continues.
+ */
 final class LogBridge {
   private static final Logger LOG = LoggerFactory.getLogger("org.ggmlext.ggml");
   private static final int CONT = 5;
