@@ -2,9 +2,8 @@
 
 #include "differential/random_graph.h"
 #include "plan/delay.h"
+#include "support/cpu_backend.h"
 #include "support/graph_fixture.h"
-
-#include <cstdlib>
 
 #include <cstring>
 
@@ -17,28 +16,12 @@ constexpr uint64_t FIRST_SEED = 20261129;
 constexpr int      N_GRAPHS   = 2000;
 constexpr int      N_MOVES    = 24; // tried in each graph
 
-struct cpu_backend {
-    ggml_backend * backend = nullptr;
-
-    cpu_backend() {
-        // Neighbours that ggml fuses by itself leave an intermediate unwritten, and moves change who is a neighbour.
-        // Read once, when the CPU backend starts.
-        setenv("GGML_CPU_DISABLE_FUSION", "1", 1);
-        backend    = stock().base.ggml_backend_dev_init(stock().cpu, nullptr);
-        auto * reg = stock().base.ggml_backend_dev_backend_reg(stock().cpu);
-        auto * set = stock().base.ggml_backend_reg_get_proc_address(reg, "ggml_backend_set_n_threads");
-        reinterpret_cast<void (*)(ggml_backend *, int)>(set)(backend, 1);
-    }
-    cpu_backend(const cpu_backend &) = delete;
-    ~cpu_backend() { stock().base.ggml_backend_free(backend); }
-};
-
 // Computes with memory of its own for each tensor: what all storage holds at the end, in the order of the tensors' creation
 std::string compute(const random_graph & g, const cpu_backend & cpu, const std::vector<ggml_tensor *> & owners) {
-    ggml_backend_buffer * buffer = stock().ggml_backend_alloc_ctx_tensors(g.ctx(), cpu.backend);
+    ggml_backend_buffer * buffer = stock().ggml_backend_alloc_ctx_tensors(g.ctx(), cpu.get());
     REQUIRE(buffer != nullptr);
     g.fill();
-    REQUIRE(stock().base.ggml_backend_graph_compute(cpu.backend, g.graph()) == GGML_COMPUTE_SUCCESS);
+    REQUIRE(stock().base.ggml_backend_graph_compute(cpu.get(), g.graph()) == GGML_COMPUTE_SUCCESS);
     std::string all;
     for (const ggml_tensor * t : owners) {
         all += bytes_of(t);
@@ -82,8 +65,8 @@ TEST_CASE("FUSE-3: after any accepted delays a random graph computes the same bi
         params.seed         = FIRST_SEED + i;
         params.n_nodes      = 8 + static_cast<int>(params.seed % 64);
         params.hidden_views = i % 2;
-        const random_graph unmoved(params, cpu.backend);
-        const random_graph moved(params, cpu.backend);
+        const random_graph unmoved(params, cpu.get());
+        const random_graph moved(params, cpu.get());
         CAPTURE(unmoved.describe());
         const auto unmoved_owners = owners_of(unmoved), moved_owners = owners_of(moved);
 
@@ -117,8 +100,8 @@ TEST_CASE("FUSE-3: delays that are refused for storage alone would change result
         random_graph_params params;
         params.seed    = FIRST_SEED + i;
         params.n_nodes = 40;
-        const random_graph unmoved(params, cpu.backend);
-        const random_graph forced(params, cpu.backend);
+        const random_graph unmoved(params, cpu.get());
+        const random_graph forced(params, cpu.get());
         const auto         unmoved_owners = owners_of(unmoved), forced_owners = owners_of(forced);
 
         std::mt19937_64   random(params.seed);
