@@ -49,7 +49,7 @@ int main(int argc, char ** argv) {
     const struct {
         const char * name;
         void (*run)();
-    } families[] = {{"gemm_f32", gemm_f32_bench}, {"quantize_i8", quantize_i8_bench}, {"gemm_i8", gemm_i8_bench}, {"rows", rows_bench}};
+    } families[] = {{"gemm_f32", gemm_f32_bench}, {"quantize_i8", quantize_i8_bench}, {"gemm_i8", gemm_i8_bench}, {"rows", rows_bench}, {"rope", rope_bench}};
 
     std::printf("kernels: %s, one thread\n", ggml_ext_cpu_isa());
     for (const auto & family : families) {

@@ -19,6 +19,8 @@ inline vf min(vf a, vf b) { return vf(_mm256_min_ps(__m256(a), __m256(b))); }
 inline vf sqrt(vf a) { return vf(_mm256_sqrt_ps(__m256(a))); }
 inline vi max(vi a, vi b) { return vi(_mm256_max_epi32(__m256i(a), __m256i(b))); }
 
+inline vf swap_pairs(vf v) { return vf(_mm256_permute_ps(__m256(v), 0xB1)); }
+
 inline void store_i8(int8_t * p, vi a, vi b, vi c, vi d) {
     const __m256i ab    = _mm256_packs_epi32(__m256i(a), __m256i(b));
     const __m256i cd    = _mm256_packs_epi32(__m256i(c), __m256i(d));

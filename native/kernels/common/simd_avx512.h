@@ -19,6 +19,8 @@ inline vf min(vf a, vf b) { return vf(_mm512_min_ps(__m512(a), __m512(b))); }
 inline vf sqrt(vf a) { return vf(_mm512_sqrt_ps(__m512(a))); }
 inline vi max(vi a, vi b) { return vi(_mm512_max_epi32(__m512i(a), __m512i(b))); }
 
+inline vf swap_pairs(vf v) { return vf(_mm512_permute_ps(__m512(v), 0xB1)); }
+
 inline void store_i8(int8_t * p, vi a, vi b, vi c, vi d) {
     __m128i * out = reinterpret_cast<__m128i *>(p);
     _mm_storeu_si128(out, _mm512_cvtepi32_epi8(__m512i(a)));

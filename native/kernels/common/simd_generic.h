@@ -27,6 +27,8 @@ inline vf sqrt(vf a) {
 
 inline vi max(vi a, vi b) { return a > b ? a : b; }
 
+inline vf swap_pairs(vf v) { return __builtin_shuffle(v, vi{1, 0, 3, 2}); }
+
 // Four vectors of integers within [-128, 127] to 4*LANES bytes.
 inline void store_i8(int8_t * p, vi a, vi b, vi c, vi d) {
     for (int i = 0; i < LANES; i++) {

@@ -5,7 +5,7 @@
 #include "ggml-ext-kernels/gemm_f32.h"
 #include "ggml-ext-kernels/gemm_i8.h"
 #include "ggml-ext-kernels/quantize_i8.h"
-//#include "ggml-ext-kernels/rope.h"
+#include "ggml-ext-kernels/rope.h"
 #include "ggml-ext-kernels/rows.h"
 
 #endif

@@ -20,7 +20,7 @@ inline void h4(vf & a, vf & b, vf & c, vf & d) {
 #if defined(GGML_EXT_ISA_AVX512)
 
 inline vf h4_lanes(vf v) {
-    vf s = v + vf(_mm512_permute_ps(__m512(v), 0xB1));
+    vf s = v + swap_pairs(v);
     s += vf(_mm512_permute_ps(__m512(s), 0x4E));
     return fma(s, set1(0.5f), -vf(_mm512_permute_ps(__m512(v), 0x1B)));
 }
@@ -35,7 +35,7 @@ inline void h4_digit1(vf * r) {
 #elif defined(GGML_EXT_ISA_AVX2)
 
 inline vf h4_lanes(vf v) {
-    vf s = v + vf(_mm256_permute_ps(__m256(v), 0xB1));
+    vf s = v + swap_pairs(v);
     s += vf(_mm256_permute_ps(__m256(s), 0x4E));
     return fma(s, set1(0.5f), -vf(_mm256_permute_ps(__m256(v), 0x1B)));
 }
@@ -53,7 +53,7 @@ inline void h4_digit1(vf * r) {
 #else
 
 inline vf h4_lanes(vf v) {
-    vf s = v + __builtin_shuffle(v, vi{1, 0, 3, 2});
+    vf s = v + swap_pairs(v);
     s += __builtin_shuffle(s, vi{2, 3, 0, 1});
     return fma(s, set1(0.5f), -__builtin_shuffle(v, vi{3, 2, 1, 0}));
 }

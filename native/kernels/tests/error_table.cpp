@@ -23,5 +23,6 @@ int main() {
     quantize_i8_errors();
     gemm_i8_errors();
     rows_errors();
+    rope_errors();
     return 0;
 }

@@ -13,3 +13,4 @@ void gemm_f32_errors();
 void quantize_i8_errors();
 void gemm_i8_errors();
 void rows_errors();
+void rope_errors();

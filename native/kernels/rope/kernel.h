@@ -1,0 +1,18 @@
+#pragma once
+
+#include "dispatch.h"
+#include "ggml-ext-kernels/rope.h"
+#include "partition.h"
+
+// Rotations of one position, laid out so that both kinds of pairs are one formula,
+// y[i] = x[i] * own[i] + x[partner(i)] * other[i] for the d_rot rotated features.
+struct rope_table {
+    float *own, *other;
+};
+
+struct rope_kernels {
+    // One row of one head; row is scratch for d_head floats.
+    void (*row)(const ggml_ext_cpu_rope_args & args, const rope_table & table, const float * x, float * dst, float * row);
+};
+
+GGML_EXT_DECLARE_KERNELS(rope_kernels, rope);
