@@ -140,25 +140,28 @@ void backend_plans::plan_before_allocation(ggml_cgraph * graph) {
         p->stale         = stale;
         p->print_ordered = p->found == p->nodes ? p->print : print_nodes(graph->nodes, graph->n_nodes);
         if (!stale) {
-            apply_learned_injections(*p, graph);
+            apply_learned_needs(*p, graph);
         }
         stats.planned.fetch_add(1, std::memory_order_relaxed);
         remember(p);
     }
     if (!stale) {
-        inject(*p, p->workspace_size);
+        inject(*p);
         ever_injected_.store(ever_injected_.load() || p->injected);
     }
     stats.plan_time_ns.fetch_add(now_ns() - start, std::memory_order_relaxed);
 }
 
-void backend_plans::apply_learned_injections(plan & p, const ggml_cgraph * graph) {
-    const bool any_rule = std::any_of(p.injections.begin(), p.injections.end(), [](const injection & i) { return i.from_node >= 0; });
-    if (!any_rule && learned_.empty()) {
+void backend_plans::apply_learned_needs(plan & p, const ggml_cgraph * graph) {
+    p.leaf_size = p.workspace_size;
+    if (p.injections.empty() && learned_.empty()) {
         return;
     }
     const graph_index index(*planner_.device.ops, const_cast<ggml_cgraph *>(graph));
-    auto &            learned = learned_[structure_of(index)];
+    needs &           known   = learned_[structure_of(index)];
+    auto &            learned = known.places;
+    known.workspace_size      = std::max(known.workspace_size, p.workspace_size);
+    p.leaf_size               = known.workspace_size;
     // counts, not a set: the same source may be added twice on purpose
     for (const injection & place : p.injections) {
         const auto want = std::count(p.injections.begin(), p.injections.end(), place);

@@ -44,7 +44,7 @@ public:
 private:
     plan_ptr find(ggml_tensor * const * base, int n_nodes, bool before_allocation) const;
     void     remember(plan_ptr p);
-    void     apply_learned_injections(plan & p, const ggml_cgraph * graph);
+    void     apply_learned_needs(plan & p, const ggml_cgraph * graph);
 
     static constexpr size_t MAX_PLANS      = 256;
     static constexpr size_t MAX_STRUCTURES = 1024;
@@ -52,7 +52,12 @@ private:
     planner                                              planner_;
     mutable std::mutex                                   mutex_; // of the list, and of steps and refusals for observers
     std::list<plan_ptr>                                  plans_;
-    std::unordered_map<uint64_t, std::vector<injection>> learned_; // by structure of the graph
+    // by structure of the graph: all places that one of its shapes needed, and the largest workspace
+    struct needs {
+        std::vector<injection> places;
+        size_t                 workspace_size = 0;
+    };
+    std::unordered_map<uint64_t, needs> learned_;
     std::atomic<bool>                                    ever_injected_{false};
 };
 

@@ -83,7 +83,7 @@ bool keep_alive_places(const graph_index & index, int first, int count, std::vec
     return true;
 }
 
-void inject(plan & p, size_t workspace_size) {
+void inject(plan & p) {
     if (p.injections.empty()) {
         return;
     }
@@ -95,7 +95,7 @@ void inject(plan & p, size_t workspace_size) {
     leaf.type  = TYPE_I8;
     leaf.extra = &INJECTED;
     std::strcpy(leaf.name, "ggml_ext_workspace");
-    const int64_t size = static_cast<int64_t>(workspace_size + WORKSPACE_ALIGNMENT);
+    const int64_t size = static_cast<int64_t>(p.leaf_size + WORKSPACE_ALIGNMENT);
     leaf.ne[0]         = size;
     leaf.ne[1] = leaf.ne[2] = leaf.ne[3] = 1;
     leaf.nb[0]                           = 1;

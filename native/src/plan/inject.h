@@ -33,8 +33,8 @@ constexpr size_t WORKSPACE_ALIGNMENT = 128;
 // Places that a fused group needs. False where its final node has too few free source slots.
 bool keep_alive_places(const graph_index & index, int first, int count, std::vector<injection> & out);
 
-// Adds sources at `p.injections`; creates p.leaf. `workspace_size` is the leaf's size.
-void inject(plan & p, size_t workspace_size);
+// Adds sources at `p.injections`; creates p.leaf with room for `p.leaf_size` bytes.
+void inject(plan & p);
 
 // Number of free slots behind the last source of a node
 int free_slots(const ggml_tensor * node);

@@ -77,6 +77,7 @@ struct plan {
     std::string                      error_message;
 
     size_t                           workspace_size = 0; // the largest request
+    size_t                           leaf_size = 0;      // the largest request of any shape of this graph so far
     ggml_tensor *                    leaf = nullptr;     // in ggml's allocator; not owned (see leaf_pool); NULL: none
     bool                             injected = false;   // the graph carries added sources now
 
