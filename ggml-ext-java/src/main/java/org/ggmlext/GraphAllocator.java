@@ -1,7 +1,7 @@
 package org.ggmlext;
 
-import java.util.concurrent.locks.ReentrantLock;
 import java.lang.foreign.MemorySegment;
+import java.util.concurrent.locks.ReentrantLock;
 import org.ggmlext.bindings.ggml_alloc_h;
 import org.ggmlext.bindings.ggml_backend_h;
 import org.ggmlext.internal.Lifetime;
@@ -14,20 +14,25 @@ import org.jspecify.annotations.Nullable;
  * <p>Safe for use by several threads.
  */
 public final class GraphAllocator implements AutoCloseable {
-  private final MemorySegment handle;
+  private final Device device;
+  private MemorySegment handle;
   private final Lifetime lifetime = new Lifetime("the graph allocator", this::free);
   private final ReentrantLock lock = new ReentrantLock();
   private @Nullable GraphStorage storage;
 
-  private GraphAllocator(MemorySegment handle) {
-    this.handle = handle;
+  private GraphAllocator(Device device) {
+    this.device = device;
+    this.handle = newHandle();
+  }
+
+  private MemorySegment newHandle() {
+    return ggml_alloc_h.ggml_gallocr_new(
+        ggml_backend_h.ggml_backend_dev_buffer_type(device.handle()));
   }
 
   /** An allocator of a device's memory. */
   public static GraphAllocator of(Device device) {
-    return new GraphAllocator(
-        ggml_alloc_h.ggml_gallocr_new(
-            ggml_backend_h.ggml_backend_dev_buffer_type(device.handle())));
+    return new GraphAllocator(device);
   }
 
   /**
@@ -42,13 +47,21 @@ public final class GraphAllocator implements AutoCloseable {
     try (Context.Hold _ = graph.context().hold()) {
       GraphCheck.notEmpty(graph);
       take();
-      storage =
-          GraphStorage.give(
-              graph, false, () -> ggml_alloc_h.ggml_gallocr_alloc_graph(handle, graph.kept()));
+      storage = GraphStorage.give(graph, false, () -> give(graph));
     } finally {
       lock.unlock();
       lifetime.end();
     }
+  }
+
+  private boolean give(Graph graph) {
+    if (ggml_alloc_h.ggml_gallocr_alloc_graph(handle, graph.kept())) {
+      return true;
+    }
+    // An allocator that once got no memory believes from then on that it has it.
+    ggml_alloc_h.ggml_gallocr_free(handle);
+    handle = newHandle();
+    return false;
   }
 
   /**

@@ -37,7 +37,7 @@ public final class Scheduler implements AutoCloseable {
   private final List<Backend> backends;
   private final List<Backend> inLockOrder;
   private final int graphSize;
-  private final MemorySegment handle;
+  private MemorySegment handle;
   private final Lifetime lifetime;
   private final ReentrantLock lock = new ReentrantLock();
   private final EvalSlots.Slot eval = EvalSlots.newSlot();
@@ -51,6 +51,10 @@ public final class Scheduler implements AutoCloseable {
         backends.stream().sorted(Comparator.comparingLong(Backend::id)).distinct().toList();
     this.graphSize = graphSize;
     this.lifetime = new Lifetime("the scheduler", this::free);
+    this.handle = newHandle();
+  }
+
+  private MemorySegment newHandle() {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment array = arena.allocate(ValueLayout.ADDRESS, backends.size());
       for (int i = 0; i < backends.size(); i++) {
@@ -58,9 +62,8 @@ public final class Scheduler implements AutoCloseable {
       }
       // Its hash table must hold nodes, leaves, and a copy of each tensor on further backends.
       long room = (long) graphSize * (1 + backends.size());
-      this.handle =
-          ggml_backend_h.ggml_backend_sched_new(
-              array, MemorySegment.NULL, backends.size(), room, false, true);
+      return ggml_backend_h.ggml_backend_sched_new(
+          array, MemorySegment.NULL, backends.size(), room, false, true);
     }
   }
 
@@ -128,14 +131,13 @@ public final class Scheduler implements AutoCloseable {
         () -> {
           try (Context.Hold _ = graph.context().hold()) {
             prepare(graph);
-            GraphStorage measured =
-                GraphStorage.give(
-                    graph,
-                    backends.size() > 1,
-                    () -> ggml_backend_h.ggml_backend_sched_reserve(handle, graph.kept()));
-            measured.take();
+            reserveHeld(graph);
           }
         });
+  }
+
+  private void reserveHeld(Graph graph) {
+    give(graph, () -> ggml_backend_h.ggml_backend_sched_reserve(handle, graph.kept())).take();
   }
 
   /**
@@ -157,6 +159,10 @@ public final class Scheduler implements AutoCloseable {
 
   private void allocateHeld(Graph graph) {
     prepare(graph);
+    if (MemoryNeed.isUncertain(graph, backends)) {
+      // Where ggml gets no memory while it allocates, it ends the process; reserving may fail.
+      reserveHeld(graph);
+    }
     assigned.forEach(
         (tensor, backend) -> {
           if (graph.contains(tensor)) {
@@ -165,10 +171,23 @@ public final class Scheduler implements AutoCloseable {
           }
         });
     storage =
-        GraphStorage.give(
-            graph,
-            backends.size() > 1,
-            () -> ggml_backend_h.ggml_backend_sched_alloc_graph(handle, graph.kept()));
+        give(graph, () -> ggml_backend_h.ggml_backend_sched_alloc_graph(handle, graph.kept()));
+  }
+
+  private GraphStorage give(Graph graph, GraphStorage.Giver giver) {
+    return GraphStorage.give(
+        graph,
+        backends.size() > 1,
+        () -> {
+          if (giver.give()) {
+            return true;
+          }
+          // A scheduler that once got no memory believes from then on that it has it.
+          ggml_backend_h.ggml_backend_sched_free(handle);
+          handle = newHandle();
+          applyEval();
+          return false;
+        });
   }
 
   /** Forgets the graph before, and checks what ggml would end the process over. */
@@ -251,7 +270,8 @@ public final class Scheduler implements AutoCloseable {
   }
 
   /**
-   * Lets a node run on a certain backend, from the next allocation until {@link #reset}.
+   * Lets a node run on a certain backend, from the next allocation until {@link #reset}. ggml still moves
+   * it to a preferred backend that works on the same memory.
    *
    * @throws IllegalArgumentException if the backend is none of this scheduler's, or does not support
    *     the node
@@ -325,20 +345,22 @@ public final class Scheduler implements AutoCloseable {
   public void setEvalCallback(@Nullable EvalCallback callback) {
     exclusive(
         () -> {
-          if (callback == null) {
-            eval.set(null);
-            ggml_backend_h.ggml_backend_sched_set_eval_callback(
-                handle, MemorySegment.NULL, MemorySegment.NULL);
-            return;
-          }
           eval.set(
-              (tensor, ask) -> {
-                Tensor node = nodeAt(tensor);
-                return ask ? callback.wants(node) : callback.computed(node);
-              });
-          ggml_backend_h.ggml_backend_sched_set_eval_callback(
-              handle, EvalSlots.stub(), eval.userData());
+              callback == null
+                  ? null
+                  : (tensor, ask) -> {
+                    Tensor node = nodeAt(tensor);
+                    return ask ? callback.wants(node) : callback.computed(node);
+                  });
+          applyEval();
         });
+  }
+
+  private void applyEval() {
+    ggml_backend_h.ggml_backend_sched_set_eval_callback(
+        handle,
+        eval.isSet() ? EvalSlots.stub() : MemorySegment.NULL,
+        eval.isSet() ? eval.userData() : MemorySegment.NULL);
   }
 
   /** For the callback, within a compute. */
@@ -362,13 +384,13 @@ public final class Scheduler implements AutoCloseable {
   }
 
   /**
-   * The {@code ggml_backend_sched_t}, for code that calls ggml's C functions itself.
+   * The {@code ggml_backend_sched_t}, for code that calls ggml's C functions itself. It is another one
+   * after an allocation that failed.
    *
    * @throws IllegalStateException if the scheduler is closed
    */
   public MemorySegment handle() {
-    lifetime.check();
-    return handle;
+    return query(() -> handle);
   }
 
   private void exclusive(Runnable action) {

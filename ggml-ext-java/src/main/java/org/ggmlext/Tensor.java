@@ -169,7 +169,9 @@ public final class Tensor {
   }
 
   /**
-   * Marks this as an input of graphs: it gets memory of its own that no result reuses.
+   * Marks this as an input of graphs: inputs get memory first, so that all can be written before a
+   * compute. Results may take it over later: write inputs again before each compute, or mark them as
+   * outputs too.
    *
    * @return this
    * @throws IllegalStateException if the context is closed

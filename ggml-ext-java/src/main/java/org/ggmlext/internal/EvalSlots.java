@@ -67,6 +67,11 @@ public final class EvalSlots {
       this.callback = callback;
     }
 
+    /** Whether there is a callback. */
+    public boolean isSet() {
+      return callback != null;
+    }
+
     /** What the callback threw since this was asked last. */
     public @Nullable Throwable takeThrown() {
       Throwable taken = thrown;
