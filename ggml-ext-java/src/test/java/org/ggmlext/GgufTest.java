@@ -1,0 +1,234 @@
+package org.ggmlext;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Random;
+import org.ggmlext.bindings.gguf_h;
+import org.ggmlext.bindings.gguf_init_params;
+import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+class GgufTest {
+  @TempDir private Path folder;
+
+  private static GgufWriter example() {
+    return new GgufWriter()
+        .set("general.architecture", "test")
+        .set("a.u8", GgufValue.integer(GgufType.UINT8, 255))
+        .set("a.i8", GgufValue.integer(GgufType.INT8, -128))
+        .set("a.u16", GgufValue.integer(GgufType.UINT16, 65535))
+        .set("a.i16", GgufValue.integer(GgufType.INT16, -32768))
+        .set("a.u32", GgufValue.uint32(4294967295L))
+        .set("a.i32", GgufValue.int32(-5))
+        .set("a.i64", GgufValue.int64(Long.MIN_VALUE))
+        .set("a.f32", GgufValue.float32(1.5f))
+        .set("a.f64", GgufValue.float64(-2.25))
+        .set("a.bool", GgufValue.bool(true))
+        .set("a.strings", GgufValue.strings(List.of("", "zwei", "三")))
+        .set("a.ints", GgufValue.ints(1, -2))
+        .set("a.floats", GgufValue.floats(0.5f, Float.NaN))
+        .add("w", Type.F32, Shape.of(3, 2), MemorySegment.ofArray(new float[] {1, 2, 3, 4, 5, 6}))
+        .add("q", Type.Q8_0, Shape.of(32), MemorySegment.ofArray(block()));
+  }
+
+  private static byte[] block() {
+    byte[] block = new byte[34];
+    for (int i = 0; i < block.length; i++) {
+      block[i] = (byte) (7 * i);
+    }
+    return block;
+  }
+
+  private Path write() {
+    Path file = folder.resolve("model.gguf");
+    example().write(file);
+    return file;
+  }
+
+  @Test
+  @DisplayName("JAVA-2: what is written to a GGUF file is read from it")
+  void roundTrip() {
+    try (GgufFile file = GgufFile.open(write())) {
+      assertThat(file.version()).isEqualTo(3);
+      assertThat(file.alignment()).isEqualTo(32);
+      assertThat(file.string("general.architecture")).contains("test");
+      assertThat(file.integer("a.u8")).contains(255L);
+      assertThat(file.integer("a.i8")).contains(-128L);
+      assertThat(file.integer("a.u16")).contains(65535L);
+      assertThat(file.integer("a.i16")).contains(-32768L);
+      assertThat(file.integer("a.u32")).contains(4294967295L);
+      assertThat(file.integer("a.i32")).contains(-5L);
+      assertThat(file.integer("a.i64")).contains(Long.MIN_VALUE);
+      assertThat(file.number("a.f32")).contains(1.5);
+      assertThat(file.number("a.f64")).contains(-2.25);
+      assertThat(file.bool("a.bool")).contains(true);
+      assertThat(file.strings("a.strings")).contains(List.of("", "zwei", "三"));
+      assertThat(file.integers("a.ints")).contains(List.of(1L, -2L));
+      assertThat(file.floats("a.floats")).contains(List.of(0.5f, Float.NaN));
+      assertThat(file.string("no.such.key")).isEmpty();
+      assertThatThrownBy(() -> file.string("a.u8"))
+          .isInstanceOf(GgmlException.class)
+          .hasMessageContaining("UINT8");
+      assertThat(file.tensors()).extracting(StoredTensor::name).containsExactly("w", "q");
+      assertThat(file.tensor("w").shape()).isEqualTo(Shape.of(3, 2));
+      assertThat(file.find("x")).isNull();
+      assertThatThrownBy(() -> file.tensor("x")).isInstanceOf(IllegalArgumentException.class);
+    }
+  }
+
+  @Test
+  @DisplayName("JAVA-2: a file's tensors are loaded into a context, bit by bit")
+  void load() {
+    Device cpu = Ggml.load().device("CPU");
+    try (GgufFile file = GgufFile.open(write());
+        Context context = Context.forTensors(4)) {
+      Tensor w = file.newTensor(context, "w");
+      Tensor q = file.newTensor(context, "q");
+      Tensor other = context.newTensor(Type.F32, 6);
+      context.allocate(cpu);
+      file.load("w", w);
+      file.load("q", q);
+      assertThat(w.name()).isEqualTo("w");
+      assertThat(w.getFloats()).containsExactly(1, 2, 3, 4, 5, 6);
+      assertThat(q.getBytes()).isEqualTo(block());
+      assertThatThrownBy(() -> file.load("w", other))
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessageContaining("[3, 2]");
+      Path again = folder.resolve("again.gguf");
+      new GgufWriter().add("w", w).write(again);
+      try (GgufFile copy = GgufFile.open(again)) {
+        assertThat(copy.data("w").mismatch(file.data("w"))).isEqualTo(-1);
+      }
+    }
+  }
+
+  @Test
+  @DisplayName("JAVA-2: ggml's own reader reads what we write")
+  void ggmlReads() throws IOException {
+    Ggml.load();
+    Path path = write();
+    try (Arena arena = Arena.ofConfined();
+        GgufFile file = GgufFile.open(path)) {
+      MemorySegment params = gguf_init_params.allocate(arena);
+      gguf_init_params.no_alloc(params, true);
+      MemorySegment gguf =
+          gguf_h.gguf_init_from_file(arena.allocateFrom(path.toString()), params);
+      assertThat(gguf.address()).isNotZero();
+      assertThat(gguf_h.gguf_get_n_kv(gguf)).isEqualTo(file.metadata().size());
+      long key = gguf_h.gguf_find_key(gguf, arena.allocateFrom("a.i64"));
+      assertThat(gguf_h.gguf_get_val_i64(gguf, key)).isEqualTo(Long.MIN_VALUE);
+      long strings = gguf_h.gguf_find_key(gguf, arena.allocateFrom("a.strings"));
+      assertThat(gguf_h.gguf_get_arr_str(gguf, strings, 2).reinterpret(16).getString(0))
+          .isEqualTo("三");
+      assertThat(gguf_h.gguf_get_n_tensors(gguf)).isEqualTo(2);
+      long q = gguf_h.gguf_find_tensor(gguf, arena.allocateFrom("q"));
+      assertThat(gguf_h.gguf_get_tensor_offset(gguf, q)).isEqualTo(file.tensor("q").offset());
+      assertThat(gguf_h.gguf_get_tensor_type(gguf, q)).isEqualTo(Type.Q8_0.value());
+      MemorySegment whole = MemorySegment.ofArray(Files.readAllBytes(path));
+      long begin = gguf_h.gguf_get_data_offset(gguf) + gguf_h.gguf_get_tensor_offset(gguf, q);
+      assertThat(whole.asSlice(begin, 34).mismatch(file.data("q"))).isEqualTo(-1);
+      gguf_h.gguf_free(gguf);
+    }
+  }
+
+  @Test
+  @DisplayName("JAVA-2: a file that ends anywhere too soon is refused")
+  void truncated() throws IOException {
+    byte[] whole = Files.readAllBytes(write());
+    // The last bytes are padding, which may be missing.
+    int needed = whole.length - 30;
+    for (int length = 0; length < needed; length++) {
+      Path file = folder.resolve("cut.gguf");
+      Files.write(file, Arrays.copyOf(whole, length));
+      assertThatThrownBy(() -> GgufFile.open(file)).isInstanceOf(GgmlException.class);
+    }
+  }
+
+  @Test
+  @DisplayName("JAVA-2: a file with any byte changed is read or refused, never worse")
+  void garbage() throws IOException {
+    byte[] whole = Files.readAllBytes(write());
+    Random random = new Random(1);
+    int refused = 0;
+    for (int i = 0; i < 2000; i++) {
+      byte[] broken = whole.clone();
+      broken[random.nextInt(broken.length)] = (byte) random.nextInt();
+      Path file = folder.resolve("broken.gguf");
+      Files.write(file, broken);
+      try (GgufFile opened = GgufFile.open(file)) {
+        opened.tensors().forEach(tensor -> opened.data(tensor.name()));
+      } catch (GgmlException e) {
+        assertThat(e).hasMessageContaining("broken.gguf");
+        refused++;
+      }
+    }
+    assertThat(refused).isPositive();
+  }
+
+  @Test
+  @DisplayName("JAVA-2: heads that cannot be are refused with the reason")
+  void badHeads() throws IOException {
+    assertRefused(head(0x12345678, 3, 0, 0), "no GGUF file");
+    assertRefused(head(0x46554747, 9, 0, 0), "version 9");
+    assertRefused(head(0x46554747, 3, Long.MAX_VALUE, 0), "number of tensors");
+    assertRefused(head(0x46554747, 3, 0, -1), "number of metadata values");
+    assertThatThrownBy(() -> GgufFile.open(folder.resolve("nowhere.gguf")))
+        .isInstanceOf(GgmlException.class)
+        .hasMessageContaining("nowhere.gguf");
+  }
+
+  private static byte[] head(int magic, int version, long tensors, long values) {
+    return ByteBuffer.allocate(24)
+        .order(ByteOrder.LITTLE_ENDIAN)
+        .putInt(magic)
+        .putInt(version)
+        .putLong(tensors)
+        .putLong(values)
+        .array();
+  }
+
+  private void assertRefused(byte[] bytes, String message) throws IOException {
+    Path file = folder.resolve("bad.gguf");
+    Files.write(file, bytes);
+    assertThatThrownBy(() -> GgufFile.open(file))
+        .isInstanceOf(GgmlException.class)
+        .hasMessageContaining(message);
+  }
+
+  @Test
+  @DisplayName("JAVA-2: the writer refuses what readers would")
+  void badWrites() {
+    GgufWriter writer = new GgufWriter();
+    MemorySegment bytes = MemorySegment.ofArray(new byte[8]);
+    writer.add("w", Type.F32, Shape.of(2), bytes);
+    assertThatThrownBy(() -> writer.add("w", Type.F32, Shape.of(2), bytes))
+        .isInstanceOf(IllegalArgumentException.class);
+    assertThatThrownBy(() -> writer.add("x", Type.F32, Shape.of(3), bytes))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageContaining("12");
+    assertThatThrownBy(() -> writer.set("general.alignment", GgufValue.uint32(3)))
+        .isInstanceOf(IllegalArgumentException.class);
+    assertThatThrownBy(() -> GgufValue.integer(GgufType.UINT8, 256))
+        .isInstanceOf(IllegalArgumentException.class);
+  }
+
+  @Test
+  @DisplayName("JAVA-2: a closed file says so, twice closed or not")
+  void closed() {
+    GgufFile file = GgufFile.open(write());
+    file.close();
+    file.close();
+    assertThatThrownBy(() -> file.data("w")).isInstanceOf(IllegalStateException.class);
+  }
+}

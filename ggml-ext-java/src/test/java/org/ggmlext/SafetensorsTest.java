@@ -1,0 +1,123 @@
+package org.ggmlext;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Arrays;
+import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+class SafetensorsTest {
+  private static final String GOOD =
+      """
+      {"__metadata__": {"format": "pt"},
+       "w": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]},
+       "i": {"dtype": "I64", "shape": [], "data_offsets": [24, 32]}}\
+      """;
+
+  @TempDir private Path folder;
+
+  private Path write(String header, int dataBytes) throws IOException {
+    byte[] text = header.getBytes(StandardCharsets.UTF_8);
+    ByteBuffer file =
+        ByteBuffer.allocate(8 + text.length + dataBytes).order(ByteOrder.LITTLE_ENDIAN);
+    file.putLong(text.length).put(text);
+    for (int i = 0; i < 6 && dataBytes >= 24; i++) {
+      file.putFloat(i + 1);
+    }
+    Path path = folder.resolve("model.safetensors");
+    Files.write(path, file.array());
+    return path;
+  }
+
+  @Test
+  @DisplayName("JAVA-2: a safetensors file's tensors are read, shapes in ggml's order")
+  void read() throws IOException {
+    Device cpu = Ggml.load().device("CPU");
+    try (Safetensors file = Safetensors.open(write(GOOD, 32));
+        Context context = Context.forTensors(2)) {
+      assertThat(file.metadata()).containsEntry("format", "pt");
+      assertThat(file.tensors()).extracting(StoredTensor::name).containsExactly("w", "i");
+      assertThat(file.tensor("w").shape()).isEqualTo(Shape.of(3, 2));
+      assertThat(file.tensor("i").shape()).isEqualTo(Shape.of(1));
+      Tensor w = file.newTensor(context, "w");
+      Tensor other = context.newTensor(Type.F16, 3, 2);
+      context.allocate(cpu);
+      file.load("w", w);
+      assertThat(w.getFloats()).containsExactly(1, 2, 3, 4, 5, 6);
+      assertThatThrownBy(() -> file.load("w", other))
+          .isInstanceOf(IllegalArgumentException.class);
+      assertThatThrownBy(() -> file.tensor("x")).isInstanceOf(IllegalArgumentException.class);
+      file.close();
+      assertThatThrownBy(() -> file.data("w")).isInstanceOf(IllegalStateException.class);
+    }
+  }
+
+  @Test
+  @DisplayName("JAVA-2: a file that ends anywhere too soon is refused")
+  void truncated() throws IOException {
+    byte[] whole = Files.readAllBytes(write(GOOD, 32));
+    for (int length = 0; length < whole.length; length++) {
+      Path file = folder.resolve("cut.safetensors");
+      Files.write(file, Arrays.copyOf(whole, length));
+      assertThatThrownBy(() -> Safetensors.open(file)).isInstanceOf(GgmlException.class);
+    }
+  }
+
+  @ParameterizedTest(name = "JAVA-2: {0} is refused")
+  @CsvSource(
+      delimiter = '|',
+      quoteCharacter = '`',
+      value = {
+        "no JSON | {\"w\": | no JSON",
+        "another JSON | [1, 2] | START_OBJECT expected",
+        "an unknown dtype | {\"w\":{\"dtype\":\"F8\",\"shape\":[8],\"data_offsets\":[0,8]}} | F8",
+        "a short range | {\"w\":{\"dtype\":\"F32\",\"shape\":[3],\"data_offsets\":[0,8]}} | 12 bytes",
+        "a negative range | {\"w\":{\"dtype\":\"I8\",\"shape\":[8],\"data_offsets\":[-8,0]}} | -8",
+        "a reversed range | {\"w\":{\"dtype\":\"I8\",\"shape\":[8],\"data_offsets\":[8,0]}} | offsets",
+        "a range over the end | {\"w\":{\"dtype\":\"I8\",\"shape\":[9],\"data_offsets\":[0,9]}} | 9 bytes",
+        "a gap | {\"w\":{\"dtype\":\"I8\",\"shape\":[6],\"data_offsets\":[2,8]}} | ends at 0",
+        "data of no tensor | {\"w\":{\"dtype\":\"I8\",\"shape\":[6],\"data_offsets\":[0,6]}} | has 8",
+        "an overlap | {\"a\":{\"dtype\":\"I8\",\"shape\":[6],\"data_offsets\":[0,6]},"
+            + "\"b\":{\"dtype\":\"I8\",\"shape\":[4],\"data_offsets\":[4,8]}} | ends at 6",
+        "five dimensions | {\"w\":{\"dtype\":\"I8\",\"shape\":[1,1,1,1,8],\"data_offsets\":[0,8]}} | 5",
+        "a huge shape | {\"w\":{\"dtype\":\"I8\",\"shape\":[9000000000,9000000000],"
+            + "\"data_offsets\":[0,8]}} | more elements",
+        "a number too large | {\"w\":{\"dtype\":\"I8\",\"shape\":[99999999999999999999],"
+            + "\"data_offsets\":[0,8]}} | range",
+        "a negative size | {\"w\":{\"dtype\":\"I8\",\"shape\":[-8],\"data_offsets\":[0,8]}} | negative",
+        "a fraction | {\"w\":{\"dtype\":\"I8\",\"shape\":[8.5],\"data_offsets\":[0,8]}} | NUMBER_INT",
+        "no shape | {\"w\":{\"dtype\":\"I8\",\"data_offsets\":[0,8]}} | needs a dtype",
+        "a name twice | {\"a\":{\"dtype\":\"I8\",\"shape\":[8],\"data_offsets\":[0,8]},"
+            + "\"a\":{\"dtype\":\"I8\",\"shape\":[8],\"data_offsets\":[0,8]}} | Duplicate",
+        "more after the header | {} {} | after the header",
+      })
+  void badHeader(String name, String header, String message) throws IOException {
+    Path file = write(header, 8);
+    assertThatThrownBy(() -> Safetensors.open(file))
+        .isInstanceOf(GgmlException.class)
+        .hasMessageContaining(message);
+  }
+
+  @Test
+  @DisplayName("JAVA-2: a header longer than the file, or than 100 MB, is refused")
+  void hugeHeader() throws IOException {
+    for (long length : new long[] {1000, 100_000_001, Long.MAX_VALUE, -1}) {
+      Path file = folder.resolve("huge.safetensors");
+      Files.write(
+          file, ByteBuffer.allocate(16).order(ByteOrder.LITTLE_ENDIAN).putLong(length).array());
+      assertThatThrownBy(() -> Safetensors.open(file))
+          .isInstanceOf(GgmlException.class)
+          .hasMessageContaining("header");
+    }
+  }
+}
