@@ -16,7 +16,6 @@ inline vf fma(vf a, vf b, vf c) { return vf(_mm256_fmadd_ps(__m256(a), __m256(b)
 // max and min give their second operand where one is NaN.
 inline vf max(vf a, vf b) { return vf(_mm256_max_ps(__m256(a), __m256(b))); }
 inline vf min(vf a, vf b) { return vf(_mm256_min_ps(__m256(a), __m256(b))); }
-inline vf sqrt(vf a) { return vf(_mm256_sqrt_ps(__m256(a))); }
 inline vi max(vi a, vi b) { return vi(_mm256_max_epi32(__m256i(a), __m256i(b))); }
 
 inline vf swap_pairs(vf v) { return vf(_mm256_permute_ps(__m256(v), 0xB1)); }

@@ -16,7 +16,6 @@ inline vf fma(vf a, vf b, vf c) { return vf(_mm512_fmadd_ps(__m512(a), __m512(b)
 // max and min give their second operand where one is NaN.
 inline vf max(vf a, vf b) { return vf(_mm512_max_ps(__m512(a), __m512(b))); }
 inline vf min(vf a, vf b) { return vf(_mm512_min_ps(__m512(a), __m512(b))); }
-inline vf sqrt(vf a) { return vf(_mm512_sqrt_ps(__m512(a))); }
 inline vi max(vi a, vi b) { return vi(_mm512_max_epi32(__m512i(a), __m512i(b))); }
 
 inline vf swap_pairs(vf v) { return vf(_mm512_permute_ps(__m512(v), 0xB1)); }

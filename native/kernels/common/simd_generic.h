@@ -18,13 +18,6 @@ inline vf fma(vf a, vf b, vf c) { return a * b + c; }
 inline vf max(vf a, vf b) { return a > b ? a : b; }
 inline vf min(vf a, vf b) { return a < b ? a : b; }
 
-inline vf sqrt(vf a) {
-    for (int i = 0; i < LANES; i++) {
-        a[i] = __builtin_sqrtf(a[i]);
-    }
-    return a;
-}
-
 inline vi max(vi a, vi b) { return a > b ? a : b; }
 
 inline vf swap_pairs(vf v) { return __builtin_shuffle(v, vi{1, 0, 3, 2}); }

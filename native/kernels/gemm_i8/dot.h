@@ -43,6 +43,17 @@ inline vi dot(vi sum, int32_t x, w_vector w) {
     return vi(_mm256_add_epi32(__m256i(sum), _mm256_madd_epi16(_mm256_set1_epi32(x), __m256i(w))));
 }
 
+#elif defined(GGML_EXT_ISA_NEON)
+
+typedef vi w_vector;
+
+inline w_vector load_w(const int8_t * p) { return vi(vmovl_s8(vld1_s8(p))); }
+
+inline vi dot(vi sum, int32_t x, w_vector w) {
+    const int16x8_t a = vreinterpretq_s16_s32(vdupq_n_s32(x)), b = int16x8_t(w);
+    return sum + vi(vpaddq_s32(vmull_s16(vget_low_s16(a), vget_low_s16(b)), vmull_high_s16(a, b)));
+}
+
 #else
 
 struct w_vector {
