@@ -3,12 +3,12 @@ package org.ggmlext;
 import org.ggmlext.bindings.ggml_h;
 
 /**
- * Activation functions, element by element, and gated ones. The methods named {@code ...Inplace} write
- * their result over their source.
+ * Activation functions, element by element, and gated ones. The methods named {@code ...Inplace}
+ * write their result over their source.
  *
  * <p>All throw {@link IllegalArgumentException} if shapes, strides or types do not fit, {@link
- * GgmlException} if the context is full, and {@link IllegalStateException} if the context, or that of a
- * source, is closed.
+ * GgmlException} if the context is full, and {@link IllegalStateException} if the context, or that
+ * of a source, is closed.
  */
 public sealed interface ActivationOps permits Context {
   /** max(a, 0). F32, F16 or BF16. */
@@ -47,7 +47,10 @@ public sealed interface ActivationOps permits Context {
     return Make.one(this, ctx -> ggml_h.ggml_tanh_inplace(ctx, a.handle()), a);
   }
 
-  /** GELU by its tanh approximation, which ggml takes from a table of half-precision values. F32, F16. */
+  /**
+   * GELU by its tanh approximation, which ggml takes from a table of half-precision values. F32,
+   * F16.
+   */
   default Tensor gelu(Tensor a) {
     table("gelu", a);
     return Make.one(this, ctx -> ggml_h.ggml_gelu(ctx, a.handle()), a);

@@ -8,8 +8,8 @@ import org.jspecify.annotations.Nullable;
  * What attention is made of, besides products and softmax.
  *
  * <p>All throw {@link IllegalArgumentException} if shapes, strides or types do not fit, {@link
- * GgmlException} if the context is full, and {@link IllegalStateException} if the context, or that of a
- * source, is closed.
+ * GgmlException} if the context is full, and {@link IllegalStateException} if the context, or that
+ * of a source, is closed.
  */
 public sealed interface AttentionOps permits Context {
   /**
@@ -74,13 +74,14 @@ public sealed interface AttentionOps permits Context {
   }
 
   /**
-   * Attention without its matrix of weights in memory: softmax of q k^T * scale + slope * mask, times v;
-   * slopes as in {@link NormOps#softMaxExt}.
+   * Attention without its matrix of weights in memory: softmax of q k^T * scale + slope * mask,
+   * times v; slopes as in {@link NormOps#softMaxExt}.
    *
    * @param q F32 [row, tokens, heads, batch]
    * @param k [row, keys, heads of k, batch], F32, F16, BF16 or quantised
    * @param v [row of v, keys, heads of k, batch], not transposed, of k's type
-   * @param mask F16 [keys, at least tokens, divisor of heads, divisor of batch], contiguous; null: none
+   * @param mask F16 [keys, at least tokens, divisor of heads, divisor of batch], contiguous; null:
+   *     none
    * @param maxBias 0, or with a mask positive
    * @param softcap bound of the scores by tanh; 0: none
    * @return F32 [row of v, heads, tokens, batch]
@@ -99,14 +100,7 @@ public sealed interface AttentionOps permits Context {
         this,
         ctx ->
             ggml_h.ggml_flash_attn_ext(
-                ctx,
-                q.handle(),
-                k.handle(),
-                v.handle(),
-                handle(mask),
-                scale,
-                maxBias,
-                softcap),
+                ctx, q.handle(), k.handle(), v.handle(), handle(mask), scale, maxBias, softcap),
         mask == null ? new Tensor[] {q, k, v} : new Tensor[] {q, k, v, mask});
   }
 

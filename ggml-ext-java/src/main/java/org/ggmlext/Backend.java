@@ -15,9 +15,9 @@ import org.jspecify.annotations.Nullable;
 /**
  * A stream of work on a device.
  *
- * <p>Safe for use by several threads; computes of one backend run one after the other. To compute in
- * parallel on one device, make several backends. A scheduler keeps its backends until it is freed
- * itself, so the order in which both are closed does not matter.
+ * <p>Safe for use by several threads; computes of one backend run one after the other. To compute
+ * in parallel on one device, make several backends. A scheduler keeps its backends until it is
+ * freed itself, so the order in which both are closed does not matter.
  */
 public final class Backend implements AutoCloseable {
   private static final AtomicLong COUNT = new AtomicLong();
@@ -103,8 +103,8 @@ public final class Backend implements AutoCloseable {
 
   /**
    * Sets what is asked now and then during a compute whether to give up; the compute then throws a
-   * {@link GgmlException}. What it throws aborts as well and becomes the cause. It is called on a thread
-   * of ggml.
+   * {@link GgmlException}. What it throws aborts as well and becomes the cause. It is called on a
+   * thread of ggml.
    *
    * @param abort null: never give up
    * @return this
@@ -129,8 +129,8 @@ public final class Backend implements AutoCloseable {
    *
    * @throws GgmlException if the compute fails, or the device cannot compute one of the nodes
    * @throws IllegalArgumentException if an input holds a row index that is out of range
-   * @throws IllegalStateException if the backend or a context of the graph's tensors is closed, or a
-   *     tensor has no memory
+   * @throws IllegalStateException if the backend or a context of the graph's tensors is closed, or
+   *     a tensor has no memory
    */
   public void compute(Graph graph) {
     beginExclusive();

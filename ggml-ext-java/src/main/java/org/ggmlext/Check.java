@@ -7,8 +7,8 @@ import org.ggmlext.bindings.ggml_h;
 import org.ggmlext.internal.Native;
 
 /**
- * What ggml asserts about the sources of operations, when they are built or computed. A failed assertion
- * ends the process, so it is checked before.
+ * What ggml asserts about the sources of operations, when they are built or computed. A failed
+ * assertion ends the process, so it is checked before.
  */
 final class Check {
   private Check() {}

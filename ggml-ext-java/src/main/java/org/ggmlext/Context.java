@@ -15,15 +15,17 @@ import org.ggmlext.internal.Malloc;
 import org.ggmlext.internal.Native;
 
 /**
- * Where tensors and graphs are described, and what makes them: the methods of {@link ElementwiseOps}
- * and its siblings build operations out of tensors of this and of other contexts. A context holds
- * descriptions alone; data live in buffers ({@link #allocate}) or in those of a {@link Scheduler} or
- * {@link GraphAllocator}.
+ * Where tensors and graphs are described, and what makes them: the methods of {@link
+ * ElementwiseOps} and its siblings build operations out of tensors of this and of other contexts. A
+ * context holds descriptions alone; data live in buffers ({@link #allocate}) or in those of a
+ * {@link Scheduler} or {@link GraphAllocator}.
  *
- * <p>A context has a fixed size. A tensor that no longer fits is refused by a {@link GgmlException}.
+ * <p>A context has a fixed size. A tensor that no longer fits is refused by a {@link
+ * GgmlException}.
  *
- * <p>Closing a context frees its tensors, graphs and buffers. Whatever was built out of them, in other
- * contexts too, throws {@link IllegalStateException} from then on. Safe for use by several threads.
+ * <p>Closing a context frees its tensors, graphs and buffers. Whatever was built out of them, in
+ * other contexts too, throws {@link IllegalStateException} from then on. Safe for use by several
+ * threads.
  */
 public final class Context
     implements AutoCloseable,
@@ -118,8 +120,8 @@ public final class Context
    * A new tensor without data.
    *
    * @param ne one to four sizes, the fastest dimension first
-   * @throws IllegalArgumentException if a size is not positive, a row is no whole number of the type's
-   *     blocks, or the loaded ggml does not know the type
+   * @throws IllegalArgumentException if a size is not positive, a row is no whole number of the
+   *     type's blocks, or the loaded ggml does not know the type
    * @throws GgmlException if the context is full
    * @throws IllegalStateException if the context is closed
    */
@@ -139,8 +141,8 @@ public final class Context
   }
 
   /**
-   * Makes a tensor by a call into native code, with the checks that every operation here goes through:
-   * the contexts are open and stay so during the call, and this one has room.
+   * Makes a tensor by a call into native code, with the checks that every operation here goes
+   * through: the contexts are open and stay so during the call, and this one has room.
    *
    * @param tensors how many tensors the call makes at most
    * @param from the tensors that it makes them of
@@ -179,8 +181,7 @@ public final class Context
     }
     try (Hold _ = hold()) {
       synchronized (lock) {
-        needRoom(
-            ggml_h.ggml_graph_overhead_custom(nodes, false), "a graph of " + nodes + " nodes");
+        needRoom(ggml_h.ggml_graph_overhead_custom(nodes, false), "a graph of " + nodes + " nodes");
         return new Graph(this, ggml_h.ggml_new_graph_custom(handle, nodes, false), nodes);
       }
     }
@@ -247,9 +248,7 @@ public final class Context
     }
   }
 
-  /**
-   * Frees the context once no other thread uses it any more. Harmless if done before.
-   */
+  /** Frees the context once no other thread uses it any more. Harmless if done before. */
   @Override
   public void close() {
     lifetime.close();
@@ -334,7 +333,9 @@ public final class Context
     return new Access(hold, all);
   }
 
-  /** Excludes accesses, to change where tensors' data are. Several contexts: in the order of ids. */
+  /**
+   * Excludes accesses, to change where tensors' data are. Several contexts: in the order of ids.
+   */
   void lockStorage() {
     if (storage.getReadHoldCount() > 0) {
       throw new IllegalStateException(

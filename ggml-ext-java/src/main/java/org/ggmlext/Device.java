@@ -60,8 +60,8 @@ public final class Device {
   }
 
   /**
-   * A new backend of this device, which the caller closes. A CPU backend keeps its threads (as many as
-   * there are cores) until it is freed.
+   * A new backend of this device, which the caller closes. A CPU backend keeps its threads (as many
+   * as there are cores) until it is freed.
    *
    * @throws GgmlException if the device makes none
    */

@@ -4,15 +4,17 @@ import org.ggmlext.bindings.GgmlLookup;
 import org.ggmlext.bindings.ggml_h;
 
 /**
- * Operations on each element. The methods named {@code ...Inplace} write their result over their first
- * source; the others leave it as it is.
+ * Operations on each element. The methods named {@code ...Inplace} write their result over their
+ * first source; the others leave it as it is.
  *
  * <p>All throw {@link IllegalArgumentException} if shapes, strides or types do not fit, {@link
- * GgmlException} if the context is full, and {@link IllegalStateException} if the context, or that of a
- * source, is closed.
+ * GgmlException} if the context is full, and {@link IllegalStateException} if the context, or that
+ * of a source, is closed.
  */
 public sealed interface ElementwiseOps permits Context {
-  /** a + b; b is repeated to a's shape. F32, or F16 or BF16 with the same or F32; the result is a's. */
+  /**
+   * a + b; b is repeated to a's shape. F32, or F16 or BF16 with the same or F32; the result is a's.
+   */
   default Tensor add(Tensor a, Tensor b) {
     binary("add", a, b);
     return Make.one(this, ctx -> ggml_h.ggml_add(ctx, a.handle(), b.handle()), a, b);

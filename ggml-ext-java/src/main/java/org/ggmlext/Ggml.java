@@ -43,9 +43,10 @@ public final class Ggml {
   }
 
   /**
-   * Loads ggml from, in this order, {@link GgmlOptions#home}, the system property {@code ggml.home},
-   * the environment variable {@code GGML_HOME}, the natives jar on the class path, the system's
-   * libraries. The first of these that is given counts; what is wrong with it is reported, not skipped.
+   * Loads ggml from, in this order, {@link GgmlOptions#home}, the system property {@code
+   * ggml.home}, the environment variable {@code GGML_HOME}, the natives jar on the class path, the
+   * system's libraries. The first of these that is given counts; what is wrong with it is reported,
+   * not skipped.
    *
    * @return the same object for the same place
    * @throws GgmlException if no ggml is found there, or it cannot be loaded

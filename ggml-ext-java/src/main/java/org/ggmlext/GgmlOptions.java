@@ -8,8 +8,8 @@ import org.jspecify.annotations.Nullable;
  *
  * @param home the folder that holds ggml's libraries; null: found in the order that {@link
  *     Ggml#load(GgmlOptions)} tells
- * @param loadBackends whether the backends in that folder (CPU, CUDA, ...) are loaded as well; without
- *     them there may be no device
+ * @param loadBackends whether the backends in that folder (CPU, CUDA, ...) are loaded as well;
+ *     without them there may be no device
  */
 public record GgmlOptions(@Nullable Path home, boolean loadBackends) {
   /** ggml found in the usual order, with all its backends. */

@@ -12,8 +12,8 @@ import org.ggmlext.internal.MappedFile;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A GGUF model file, mapped into memory. Its head is read and checked when it is opened; data are read when
- * they are used.
+ * A GGUF model file, mapped into memory. Its head is read and checked when it is opened; data are
+ * read when they are used.
  *
  * <p>Safe for use by several threads.
  */
@@ -156,8 +156,8 @@ public final class GgufFile implements AutoCloseable {
   }
 
   /**
-   * Makes a tensor as the file's one of this name, without data. Give it memory ({@link Context#allocate}),
-   * then call {@link #load}.
+   * Makes a tensor as the file's one of this name, without data. Give it memory ({@link
+   * Context#allocate}), then call {@link #load}.
    *
    * @throws IllegalArgumentException if there is no such tensor
    */

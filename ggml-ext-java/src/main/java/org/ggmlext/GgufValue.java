@@ -8,8 +8,9 @@ import java.util.List;
  * A value in the metadata of a GGUF file.
  *
  * @param type what it is stored as
- * @param value a {@link Long} for all integers (unsigned 64-bit ones that do not fit are negative), a {@link
- *     Float}, a {@link Double}, a {@link Boolean}, a {@link String}, or for an array a list of such values
+ * @param value a {@link Long} for all integers (unsigned 64-bit ones that do not fit are negative),
+ *     a {@link Float}, a {@link Double}, a {@link Boolean}, a {@link String}, or for an array a
+ *     list of such values
  * @param elementType the type of an array's elements; else the type itself
  */
 public record GgufValue(GgufType type, Object value, GgufType elementType) {

@@ -32,7 +32,8 @@ public final class GgufWriter {
    * Sets a value.
    *
    * @return this
-   * @throws IllegalArgumentException if the key is empty, or the alignment is set to no power of two
+   * @throws IllegalArgumentException if the key is empty, or the alignment is set to no power of
+   *     two
    */
   public GgufWriter set(String key, GgufValue value) {
     if (key.isEmpty()) {
@@ -55,7 +56,8 @@ public final class GgufWriter {
    * Adds a tensor with data that stay as they are until {@link #write}.
    *
    * @return this
-   * @throws IllegalArgumentException if the name is taken, or the bytes are not those of type and shape
+   * @throws IllegalArgumentException if the name is taken, or the bytes are not those of type and
+   *     shape
    */
   public GgufWriter add(String name, Type type, Shape shape, MemorySegment data) {
     long bytes = Math.multiplyExact(type.rowSize(shape.ne0()), shape.rows());

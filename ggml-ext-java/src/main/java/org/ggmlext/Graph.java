@@ -10,8 +10,8 @@ import org.ggmlext.internal.LongList;
 import org.ggmlext.internal.Native;
 
 /**
- * The nodes that compute some tensors, in an order in which they can be computed. A graph lives in its
- * context; its tensors may come from others.
+ * The nodes that compute some tensors, in an order in which they can be computed. A graph lives in
+ * its context; its tensors may come from others.
  *
  * <p>Safe for use by several threads.
  */

@@ -8,8 +8,8 @@ import org.ggmlext.internal.Lifetime;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Gives the tensors of one graph at a time memory on one device, for {@link Backend#compute}. A {@link
- * Scheduler} does that too, and more; this is for whoever needs one backend only.
+ * Gives the tensors of one graph at a time memory on one device, for {@link Backend#compute}. A
+ * {@link Scheduler} does that too, and more; this is for whoever needs one backend only.
  *
  * <p>Safe for use by several threads.
  */
@@ -81,8 +81,8 @@ public final class GraphAllocator implements AutoCloseable {
   }
 
   /**
-   * Takes the memory from the graph that has it and frees it, once no other thread uses this. Harmless
-   * if done before.
+   * Takes the memory from the graph that has it and frees it, once no other thread uses this.
+   * Harmless if done before.
    */
   @Override
   public void close() {

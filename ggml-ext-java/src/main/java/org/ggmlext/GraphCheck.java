@@ -8,7 +8,9 @@ import org.ggmlext.bindings.ggml_tensor;
 import org.ggmlext.internal.LongList;
 import org.ggmlext.internal.Native;
 
-/** What must hold before ggml is asked to compute a graph: it ends the process where it does not. */
+/**
+ * What must hold before ggml is asked to compute a graph: it ends the process where it does not.
+ */
 final class GraphCheck {
   private GraphCheck() {}
 
@@ -76,8 +78,7 @@ final class GraphCheck {
       if (buffer == 0
           || ggml_backend_h.ggml_backend_dev_supports_buft(
               device,
-              ggml_backend_h.ggml_backend_buffer_get_type(
-                  MemorySegment.ofAddress(buffer)))) {
+              ggml_backend_h.ggml_backend_buffer_get_type(MemorySegment.ofAddress(buffer)))) {
         return;
       }
     }
@@ -85,8 +86,7 @@ final class GraphCheck {
         "%s of type %s (node \"%s\")"
             .formatted(
                 Native.string(ggml_h.ggml_op_desc(node)),
-                Native.string(
-                    ggml_h.ggml_type_name(ggml_tensor.type(node))),
+                Native.string(ggml_h.ggml_type_name(ggml_tensor.type(node))),
                 Native.name(tensor));
     List<String> devices = backends.stream().map(backend -> backend.device().name()).toList();
     throw new GgmlException(

@@ -7,8 +7,8 @@ import org.ggmlext.internal.LongList;
 import org.ggmlext.internal.Native;
 
 /**
- * The memory that a scheduler or allocator gives to a graph's tensors: who has none before, so that it
- * can be taken away again. ggml itself leaves tensors with dangling addresses.
+ * The memory that a scheduler or allocator gives to a graph's tensors: who has none before, so that
+ * it can be taken away again. ggml itself leaves tensors with dangling addresses.
  */
 final class GraphStorage {
   private final Graph graph;

@@ -5,8 +5,8 @@ import org.ggmlext.internal.LongList;
 import org.ggmlext.internal.Native;
 
 /**
- * Checks the row indices that a graph reads from its inputs: ggml's CPU kernels end the process over one
- * that is out of range. Indices that the graph itself computes cannot be checked before.
+ * Checks the row indices that a graph reads from its inputs: ggml's CPU kernels end the process
+ * over one that is out of range. Indices that the graph itself computes cannot be checked before.
  */
 final class IndexedRows {
   /** The values of operations differ from one ggml to the next: they are taken from nodes. */
@@ -57,7 +57,8 @@ final class IndexedRows {
       long ids = Native.src(node, op == Ops.MUL_MAT_ID ? 2 : 1);
       if (isInput(ids)) {
         Tensor from = tensor(graph, op == Ops.SET_ROWS ? node : Native.src(node, 0));
-        check(graph, tensor(graph, node), tensor(graph, ids), from.ne(op == Ops.MUL_MAT_ID ? 2 : 1));
+        check(
+            graph, tensor(graph, node), tensor(graph, ids), from.ne(op == Ops.MUL_MAT_ID ? 2 : 1));
       }
     }
   }

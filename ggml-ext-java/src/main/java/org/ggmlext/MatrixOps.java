@@ -6,13 +6,13 @@ import org.ggmlext.bindings.ggml_h;
  * Products of matrices.
  *
  * <p>All throw {@link IllegalArgumentException} if shapes, strides or types do not fit, {@link
- * GgmlException} if the context is full, and {@link IllegalStateException} if the context, or that of a
- * source, is closed.
+ * GgmlException} if the context is full, and {@link IllegalStateException} if the context, or that
+ * of a source, is closed.
  */
 public sealed interface MatrixOps permits Context {
   /**
-   * b times the transposed a: for a [K, N, p, q] and b [K, M, P, Q] gives F32 [N, M, P, Q], element (n, m)
-   * being the dot product of a's row n and b's row m. P is a multiple of p, Q of q.
+   * b times the transposed a: for a [K, N, p, q] and b [K, M, P, Q] gives F32 [N, M, P, Q], element
+   * (n, m) being the dot product of a's row n and b's row m. P is a multiple of p, Q of q.
    *
    * @param a F32, F16, BF16 or quantised, usually weights
    * @param b F32, or of a's type where that is F16 or BF16
@@ -27,31 +27,28 @@ public sealed interface MatrixOps permits Context {
   }
 
   /**
-   * For each column of b the products with those of a's matrices that ids names: for a [K, N, E], b [K, m,
-   * T] and ids I32 [M, T] gives F32 [N, M, T]. M is a multiple of m. An id that is not 0 to E - 1 is refused
-   * when the graph is computed.
+   * For each column of b the products with those of a's matrices that ids names: for a [K, N, E], b
+   * [K, m, T] and ids I32 [M, T] gives F32 [N, M, T]. M is a multiple of m. An id that is not 0 to
+   * E - 1 is refused when the graph is computed.
    */
   default Tensor mulMatId(Tensor a, Tensor b, Tensor ids) {
     product("mulMatId", a, b);
     Check.type("mulMatId", "ids", ids, Type.I32);
     Check.rows("mulMatId", "ids", ids);
     if (a.ne(3) != 1 || b.ne(3) != 1 || ids.ne(2) != 1 || ids.ne(3) != 1) {
-      throw Check.bad("mulMatId", "a and b have at most 3 dimensions, ids 2: %s, %s, %s", a, b, ids);
+      throw Check.bad(
+          "mulMatId", "a and b have at most 3 dimensions, ids 2: %s, %s, %s", a, b, ids);
     }
     if (a.ne(0) != b.ne(0) || ids.ne(1) != b.ne(2) || ids.ne(0) % b.ne(1) != 0) {
       throw Check.bad("mulMatId", "%s, %s and ids %s do not fit", a, b, ids);
     }
     return Make.one(
-        this,
-        ctx -> ggml_h.ggml_mul_mat_id(ctx, a.handle(), b.handle(), ids.handle()),
-        a,
-        b,
-        ids);
+        this, ctx -> ggml_h.ggml_mul_mat_id(ctx, a.handle(), b.handle(), ids.handle()), a, b, ids);
   }
 
   /**
-   * The outer product: for F32 a [N, K, p, q] and b [M, K, P, Q] gives F32 [N, M, P, Q], the sum over k of
-   * a's (n, k) times b's (m, k). P is a multiple of p, Q of q.
+   * The outer product: for F32 a [N, K, p, q] and b [M, K, P, Q] gives F32 [N, M, P, Q], the sum
+   * over k of a's (n, k) times b's (m, k). P is a multiple of p, Q of q.
    */
   default Tensor outProd(Tensor a, Tensor b) {
     Check.type("outProd", "a", a, Type.F32);

@@ -5,12 +5,12 @@ import org.ggmlext.bindings.ggml_h;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Normalisations of rows, and softmax. The methods named {@code ...Inplace} write their result over their
- * source.
+ * Normalisations of rows, and softmax. The methods named {@code ...Inplace} write their result over
+ * their source.
  *
  * <p>All throw {@link IllegalArgumentException} if shapes, strides or types do not fit, {@link
- * GgmlException} if the context is full, and {@link IllegalStateException} if the context, or that of a
- * source, is closed.
+ * GgmlException} if the context is full, and {@link IllegalStateException} if the context, or that
+ * of a source, is closed.
  */
 public sealed interface NormOps permits Context {
   /** Each row: (a - mean) / sqrt(variance + eps). F32. */
@@ -65,11 +65,12 @@ public sealed interface NormOps permits Context {
   }
 
   /**
-   * Softmax of a * scale + slope * mask, row by row. The slope is 1, or with a positive maxBias ALiBi's for
-   * the head, which is dimension 2.
+   * Softmax of a * scale + slope * mask, row by row. The slope is 1, or with a positive maxBias
+   * ALiBi's for the head, which is dimension 2.
    *
    * @param a F32, contiguous
-   * @param mask F32 or F16, contiguous, [ne0, at least ne1, divisor of ne2, divisor of ne3]; null: none
+   * @param mask F32 or F16, contiguous, [ne0, at least ne1, divisor of ne2, divisor of ne3]; null:
+   *     none
    * @param maxBias 0, or with a mask positive
    */
   default Tensor softMaxExt(Tensor a, @Nullable Tensor mask, float scale, float maxBias) {

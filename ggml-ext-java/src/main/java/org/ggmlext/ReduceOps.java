@@ -6,8 +6,8 @@ import org.ggmlext.bindings.ggml_h;
  * Operations that make one value of many, and that order values.
  *
  * <p>All throw {@link IllegalArgumentException} if shapes, strides or types do not fit, {@link
- * GgmlException} if the context is full, and {@link IllegalStateException} if the context, or that of a
- * source, is closed.
+ * GgmlException} if the context is full, and {@link IllegalStateException} if the context, or that
+ * of a source, is closed.
  */
 public sealed interface ReduceOps permits Context {
   /** The sum of all elements: [1]. F32, F16 or BF16. */

@@ -1,8 +1,8 @@
 package org.ggmlext;
 
 /**
- * Parameters of a rotary position encoding, with YaRN's for contexts that are longer than those of the
- * training.
+ * Parameters of a rotary position encoding, with YaRN's for contexts that are longer than those of
+ * the training.
  *
  * @param dims elements of each row that are rotated, even; the rest is copied
  * @param mode which elements are rotated together

@@ -9,10 +9,11 @@ import org.ggmlext.internal.MappedFile;
 import org.ggmlext.internal.SafetensorsParser;
 
 /**
- * A safetensors model file, mapped into memory. Its header is read and checked when it is opened; data are
- * read when they are used.
+ * A safetensors model file, mapped into memory. Its header is read and checked when it is opened;
+ * data are read when they are used.
  *
- * <p>The format writes shapes with the slowest dimension first; here they are in ggml's order, reversed.
+ * <p>The format writes shapes with the slowest dimension first; here they are in ggml's order,
+ * reversed.
  *
  * <p>Safe for use by several threads.
  */
@@ -28,9 +29,9 @@ public final class Safetensors implements AutoCloseable {
   /**
    * Opens a file.
    *
-   * @throws GgmlException if it cannot be read, or is malformed: a header that is larger than the file or
-   *     100 MB, that is no JSON, tensors that overlap, leave gaps or reach over the end, a type that ggml
-   *     does not have, more than four dimensions
+   * @throws GgmlException if it cannot be read, or is malformed: a header that is larger than the
+   *     file or 100 MB, that is no JSON, tensors that overlap, leave gaps or reach over the end, a
+   *     type that ggml does not have, more than four dimensions
    */
   public static Safetensors open(Path path) {
     MappedFile file = new MappedFile(path);
@@ -77,8 +78,8 @@ public final class Safetensors implements AutoCloseable {
   }
 
   /**
-   * Makes a tensor as the file's one of this name, without data. Give it memory ({@link Context#allocate}),
-   * then call {@link #load}.
+   * Makes a tensor as the file's one of this name, without data. Give it memory ({@link
+   * Context#allocate}), then call {@link #load}.
    *
    * @throws IllegalArgumentException if there is no such tensor
    */

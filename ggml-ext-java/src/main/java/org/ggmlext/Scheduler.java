@@ -18,15 +18,16 @@ import org.ggmlext.internal.Native;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Spreads graphs over backends, gives their tensors memory and computes them. Every node runs on the
- * first backend that supports it, unless its data are elsewhere or {@link #assign} says otherwise.
+ * Spreads graphs over backends, gives their tensors memory and computes them. Every node runs on
+ * the first backend that supports it, unless its data are elsewhere or {@link #assign} says
+ * otherwise.
  *
- * <p>One graph at a time has memory here. Allocating or computing another one, {@link #reset} and {@link
- * #close} take it from the one before; its tensors throw {@link IllegalStateException} when they are read
- * from then on, and it can be allocated anew.
+ * <p>One graph at a time has memory here. Allocating or computing another one, {@link #reset} and
+ * {@link #close} take it from the one before; its tensors throw {@link IllegalStateException} when
+ * they are read from then on, and it can be allocated anew.
  *
- * <p>Safe for use by several threads: what changes or computes waits for its turn. Schedulers that share
- * no backend compute in parallel. The scheduler keeps its backends until it is freed.
+ * <p>Safe for use by several threads: what changes or computes waits for its turn. Schedulers that
+ * share no backend compute in parallel. The scheduler keeps its backends until it is freed.
  */
 public final class Scheduler implements AutoCloseable {
   /** Nodes, and leaves, that a graph may have if nothing is said. */
@@ -67,7 +68,9 @@ public final class Scheduler implements AutoCloseable {
     }
   }
 
-  /** A scheduler of these backends for graphs of the {@linkplain #DEFAULT_GRAPH_SIZE usual size}. */
+  /**
+   * A scheduler of these backends for graphs of the {@linkplain #DEFAULT_GRAPH_SIZE usual size}.
+   */
   public static Scheduler of(Backend... backends) {
     return of(List.of(backends), DEFAULT_GRAPH_SIZE);
   }
@@ -75,11 +78,11 @@ public final class Scheduler implements AutoCloseable {
   /**
    * A scheduler.
    *
-   * @param backends the preferred ones first; the last one is a CPU, where everything ends up that no
-   *     other can do
+   * @param backends the preferred ones first; the last one is a CPU, where everything ends up that
+   *     no other can do
    * @param graphSize nodes and leaves together that a graph may have
-   * @throws IllegalArgumentException if there are no backends, more than 16, the same one twice, or the
-   *     last one is no CPU; or if the size is not 1 to 1,048,576
+   * @throws IllegalArgumentException if there are no backends, more than 16, the same one twice, or
+   *     the last one is no CPU; or if the size is not 1 to 1,048,576
    * @throws IllegalStateException if a backend is closed
    */
   public static Scheduler of(List<Backend> backends, int graphSize) {
@@ -119,8 +122,8 @@ public final class Scheduler implements AutoCloseable {
   }
 
   /**
-   * Makes buffers large enough for a graph, such as the largest one that will come. The graph itself
-   * gets no memory.
+   * Makes buffers large enough for a graph, such as the largest one that will come. The graph
+   * itself gets no memory.
    *
    * @throws GgmlException if there is not enough memory, or no backend supports one of the nodes
    * @throws IllegalArgumentException if the graph is larger than this scheduler's graphs may be
@@ -207,11 +210,11 @@ public final class Scheduler implements AutoCloseable {
    * Computes a graph and returns when it is done. A graph that has no memory here yet, or has grown
    * since, is allocated first.
    *
-   * @throws GgmlException if the compute fails; what a callback threw is the cause. The next compute
-   *     works.
+   * @throws GgmlException if the compute fails; what a callback threw is the cause. The next
+   *     compute works.
    * @throws IllegalArgumentException if an input holds a row index that is out of range
-   * @throws IllegalStateException if the scheduler or a context is closed, a tensor has lost its memory,
-   *     or this is called from within a compute of this scheduler
+   * @throws IllegalStateException if the scheduler or a context is closed, a tensor has lost its
+   *     memory, or this is called from within a compute of this scheduler
    */
   public void compute(Graph graph) {
     exclusive(
@@ -248,7 +251,8 @@ public final class Scheduler implements AutoCloseable {
   }
 
   /**
-   * Takes the memory from the graph that has it, and forgets what was {@linkplain #assign assigned}.
+   * Takes the memory from the graph that has it, and forgets what was {@linkplain #assign
+   * assigned}.
    *
    * @throws IllegalStateException if the scheduler is closed
    */
@@ -270,11 +274,11 @@ public final class Scheduler implements AutoCloseable {
   }
 
   /**
-   * Lets a node run on a certain backend, from the next allocation until {@link #reset}. ggml still moves
-   * it to a preferred backend that works on the same memory.
+   * Lets a node run on a certain backend, from the next allocation until {@link #reset}. ggml still
+   * moves it to a preferred backend that works on the same memory.
    *
-   * @throws IllegalArgumentException if the backend is none of this scheduler's, or does not support
-   *     the node
+   * @throws IllegalArgumentException if the backend is none of this scheduler's, or does not
+   *     support the node
    * @throws IllegalStateException if the scheduler or the tensor's context is closed
    */
   public void assign(Tensor node, Backend backend) {
@@ -323,8 +327,7 @@ public final class Scheduler implements AutoCloseable {
     if (!backends.contains(backend)) {
       throw new IllegalArgumentException(backend + " is none of this scheduler's: " + backends);
     }
-    return query(
-        () -> ggml_backend_h.ggml_backend_sched_get_buffer_size(handle, backend.kept()));
+    return query(() -> ggml_backend_h.ggml_backend_sched_get_buffer_size(handle, backend.kept()));
   }
 
   /**
@@ -366,12 +369,12 @@ public final class Scheduler implements AutoCloseable {
   /** For the callback, within a compute. */
   private Tensor nodeAt(long address) {
     GraphStorage current = Objects.requireNonNull(storage);
-    return new Tensor(
-        current.graph().context().ownerOf(address), Native.tensor(address));
+    return new Tensor(current.graph().context().ownerOf(address), Native.tensor(address));
   }
 
   /**
-   * Frees the scheduler and its buffers once no other thread uses it any more. Harmless if done before.
+   * Frees the scheduler and its buffers once no other thread uses it any more. Harmless if done
+   * before.
    */
   @Override
   public void close() {
@@ -384,8 +387,8 @@ public final class Scheduler implements AutoCloseable {
   }
 
   /**
-   * The {@code ggml_backend_sched_t}, for code that calls ggml's C functions itself. It is another one
-   * after an allocation that failed.
+   * The {@code ggml_backend_sched_t}, for code that calls ggml's C functions itself. It is another
+   * one after an allocation that failed.
    *
    * @throws IllegalStateException if the scheduler is closed
    */

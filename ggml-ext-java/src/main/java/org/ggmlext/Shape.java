@@ -22,8 +22,7 @@ public record Shape(long ne0, long ne1, long ne2, long ne3) {
       Math.multiplyExact(Math.multiplyExact(ne0, ne1), Math.multiplyExact(ne2, ne3));
     } catch (ArithmeticException e) {
       throw new IllegalArgumentException(
-          "[%d, %d, %d, %d] has more elements than a long can count"
-              .formatted(ne0, ne1, ne2, ne3),
+          "[%d, %d, %d, %d] has more elements than a long can count".formatted(ne0, ne1, ne2, ne3),
           e);
     }
   }

@@ -3,12 +3,12 @@ package org.ggmlext;
 import org.ggmlext.bindings.ggml_h;
 
 /**
- * Other shapes of the same data (reshape, view, permute: no data move), copies, and operations that put
- * rows or whole tensors together.
+ * Other shapes of the same data (reshape, view, permute: no data move), copies, and operations that
+ * put rows or whole tensors together.
  *
  * <p>All throw {@link IllegalArgumentException} if shapes, strides or types do not fit, {@link
- * GgmlException} if the context is full, and {@link IllegalStateException} if the context, or that of a
- * source, is closed.
+ * GgmlException} if the context is full, and {@link IllegalStateException} if the context, or that
+ * of a source, is closed.
  */
 public sealed interface ShapeOps permits Context {
   /** The same data in another shape of as many elements. a is contiguous. */
@@ -43,8 +43,7 @@ public sealed interface ShapeOps permits Context {
    */
   default Tensor view2d(Tensor a, long ne0, long ne1, long nb1, long offset) {
     Views.check("view2d", a, Shape.of(ne0, ne1), nb1, 0, 0, offset);
-    return Make.one(
-        this, ctx -> ggml_h.ggml_view_2d(ctx, a.handle(), ne0, ne1, nb1, offset), a);
+    return Make.one(this, ctx -> ggml_h.ggml_view_2d(ctx, a.handle(), ne0, ne1, nb1, offset), a);
   }
 
   /**
@@ -54,8 +53,7 @@ public sealed interface ShapeOps permits Context {
    * @param nb2 bytes from one matrix to the next
    * @param offset bytes from a's begin
    */
-  default Tensor view3d(
-      Tensor a, long ne0, long ne1, long ne2, long nb1, long nb2, long offset) {
+  default Tensor view3d(Tensor a, long ne0, long ne1, long ne2, long nb1, long nb2, long offset) {
     Views.check("view3d", a, Shape.of(ne0, ne1, ne2), nb1, nb2, 0, offset);
     return Make.one(
         this, ctx -> ggml_h.ggml_view_3d(ctx, a.handle(), ne0, ne1, ne2, nb1, nb2, offset), a);
@@ -89,8 +87,8 @@ public sealed interface ShapeOps permits Context {
   }
 
   /**
-   * The same data with the dimensions in another order: a's dimension i becomes the i-th of these. A
-   * quantised a keeps dimension 0.
+   * The same data with the dimensions in another order: a's dimension i becomes the i-th of these.
+   * A quantised a keeps dimension 0.
    */
   default Tensor permute(Tensor a, int axis0, int axis1, int axis2, int axis3) {
     int seen = 0;
@@ -139,8 +137,8 @@ public sealed interface ShapeOps permits Context {
   }
 
   /**
-   * A copy in another type: between F32, F16 and BF16, from these to quantised types, from quantised ones
-   * to F32, between F32 and I32.
+   * A copy in another type: between F32, F16 and BF16, from these to quantised types, from
+   * quantised ones to F32, between F32 and I32.
    */
   default Tensor cast(Tensor a, Type type) {
     Check.tensor(type, a.shape());
@@ -160,7 +158,9 @@ public sealed interface ShapeOps permits Context {
     return Make.one(this, ctx -> ggml_h.ggml_cpy(ctx, a.handle(), b.handle()), a, b);
   }
 
-  /** a and b one after the other along a dimension; the other sizes, and the types, are the same. */
+  /**
+   * a and b one after the other along a dimension; the other sizes, and the types, are the same.
+   */
   default Tensor concat(Tensor a, Tensor b, int dim) {
     if (dim < 0 || dim >= Shape.DIMS) {
       throw Check.bad("concat", "dimensions are 0 to 3, not %d", dim);
@@ -177,7 +177,9 @@ public sealed interface ShapeOps permits Context {
     return Make.one(this, ctx -> ggml_h.ggml_concat(ctx, a.handle(), b.handle(), dim), a, b);
   }
 
-  /** a, repeated along each dimension to the shape of another tensor. F32, F16, BF16, I32 or I16. */
+  /**
+   * a, repeated along each dimension to the shape of another tensor. F32, F16, BF16, I32 or I16.
+   */
   default Tensor repeat(Tensor a, Tensor like) {
     repeatable(a, like.shape());
     return Make.one(this, ctx -> ggml_h.ggml_repeat(ctx, a.handle(), like.handle()), a, like);
@@ -207,8 +209,8 @@ public sealed interface ShapeOps permits Context {
   }
 
   /**
-   * Rows of a by their indices: for a [K, N, p, q] and ids I32 [M, p, q] gives [K, M, p, q], F32 or, for an
-   * I32 a, I32. An index that is not 0 to N - 1 is refused when the graph is computed.
+   * Rows of a by their indices: for a [K, N, p, q] and ids I32 [M, p, q] gives [K, M, p, q], F32
+   * or, for an I32 a, I32. An index that is not 0 to N - 1 is refused when the graph is computed.
    *
    * @param a F32, F16, BF16, I32 or quantised
    */
@@ -224,15 +226,16 @@ public sealed interface ShapeOps permits Context {
     Check.rows("getRows", "a", a);
     Check.type("getRows", "ids", ids, Type.I32);
     if (a.ne(2) != ids.ne(1) || a.ne(3) != ids.ne(2) || ids.ne(3) != 1) {
-      throw Check.bad("getRows", "ids %s do not fit %s: dimension i + 1 of both must agree", ids, a);
+      throw Check.bad(
+          "getRows", "ids %s do not fit %s: dimension i + 1 of both must agree", ids, a);
     }
     return Make.one(this, ctx -> ggml_h.ggml_get_rows(ctx, a.handle(), ids.handle()), a, ids);
   }
 
   /**
-   * Writes rows into a by their indices: rows [K, M, p, q] of b go to a [K, N, p, q] at ids I64 or I32 [M, a
-   * divisor of p, a divisor of q]. The result looks at a. An index that is not 0 to N - 1 is refused when
-   * the graph is computed.
+   * Writes rows into a by their indices: rows [K, M, p, q] of b go to a [K, N, p, q] at ids I64 or
+   * I32 [M, a divisor of p, a divisor of q]. The result looks at a. An index that is not 0 to N - 1
+   * is refused when the graph is computed.
    *
    * @param a F32, F16, BF16 or quantised
    * @param b F32
@@ -255,11 +258,7 @@ public sealed interface ShapeOps permits Context {
       throw Check.bad("setRows", "ids %s do not fit rows %s", ids, b);
     }
     return Make.one(
-        this,
-        ctx -> ggml_h.ggml_set_rows(ctx, a.handle(), b.handle(), ids.handle()),
-        a,
-        b,
-        ids);
+        this, ctx -> ggml_h.ggml_set_rows(ctx, a.handle(), b.handle(), ids.handle()), a, b, ids);
   }
 
   private static void repeatable(Tensor a, Shape shape) {

@@ -11,10 +11,11 @@ import org.ggmlext.internal.Native;
  * A tensor, or the node of a graph that computes it: a handle that is bound to its context. Type,
  * shape and strides never change.
  *
- * <p>Data are read and written in ggml's order, the fastest dimension first. Every access throws {@link
- * IllegalStateException} if the context is closed or the tensor has no memory: that comes from {@link
- * Context#allocate}, {@link Scheduler#allocate} or {@link GraphAllocator#allocate}. Accesses are safe
- * for use by several threads, but a read during a compute may see any mixture of old and new values.
+ * <p>Data are read and written in ggml's order, the fastest dimension first. Every access throws
+ * {@link IllegalStateException} if the context is closed or the tensor has no memory: that comes
+ * from {@link Context#allocate}, {@link Scheduler#allocate} or {@link GraphAllocator#allocate}.
+ * Accesses are safe for use by several threads, but a read during a compute may see any mixture of
+ * old and new values.
  */
 public final class Tensor {
   private final Context context;
@@ -170,8 +171,8 @@ public final class Tensor {
 
   /**
    * Marks this as an input of graphs: inputs get memory first, so that all can be written before a
-   * compute. Results may take it over later: write inputs again before each compute, or mark them as
-   * outputs too.
+   * compute. Results may take it over later: write inputs again before each compute, or mark them
+   * as outputs too.
    *
    * @return this
    * @throws IllegalStateException if the context is closed
@@ -184,8 +185,8 @@ public final class Tensor {
   }
 
   /**
-   * Marks this as an output of graphs: no other result reuses its memory, so that it can be read after
-   * a compute.
+   * Marks this as an output of graphs: no other result reuses its memory, so that it can be read
+   * after a compute.
    *
    * @return this
    * @throws IllegalStateException if the context is closed
@@ -231,8 +232,8 @@ public final class Tensor {
    * Writes all elements of a contiguous F32, F16 or BF16 tensor, rounded to its type.
    *
    * @return this
-   * @throws IllegalArgumentException if the number of values is not the number of elements, or the type
-   *     is another one
+   * @throws IllegalArgumentException if the number of values is not the number of elements, or the
+   *     type is another one
    */
   public Tensor setFloats(float... values) {
     TensorData.setFloats(this, values);
@@ -252,8 +253,8 @@ public final class Tensor {
    * Writes all elements of a contiguous I32 tensor.
    *
    * @return this
-   * @throws IllegalArgumentException if the number of values is not the number of elements, or the type
-   *     is another one
+   * @throws IllegalArgumentException if the number of values is not the number of elements, or the
+   *     type is another one
    */
   public Tensor setInts(int... values) {
     TensorData.setInts(this, values);
@@ -273,8 +274,8 @@ public final class Tensor {
    * Writes all elements of a contiguous I64 tensor.
    *
    * @return this
-   * @throws IllegalArgumentException if the number of values is not the number of elements, or the type
-   *     is another one
+   * @throws IllegalArgumentException if the number of values is not the number of elements, or the
+   *     type is another one
    */
   public Tensor setLongs(long... values) {
     TensorData.setLongs(this, values);

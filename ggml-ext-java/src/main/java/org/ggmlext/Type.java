@@ -1,8 +1,8 @@
 package org.ggmlext;
 
 /**
- * The element types of ggml. Quantised types store blocks of several elements; their sizes are those
- * of one block.
+ * The element types of ggml. Quantised types store blocks of several elements; their sizes are
+ * those of one block.
  */
 public enum Type {
   F32(0, 1, 4),

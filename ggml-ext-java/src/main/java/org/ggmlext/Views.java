@@ -5,8 +5,7 @@ final class Views {
   private Views() {}
 
   /** A view of a shape; strides of dimensions that the view does not name are 0. */
-  static void check(
-      String op, Tensor a, Shape shape, long nb1, long nb2, long nb3, long offset) {
+  static void check(String op, Tensor a, Shape shape, long nb1, long nb2, long nb3, long offset) {
     Check.tensor(a.type(), shape);
     int unit = a.type().byteSize();
     if (offset < 0 || offset % unit != 0) {
@@ -17,8 +16,7 @@ final class Views {
     long[] strides = {0, nb1, nb2, nb3};
     for (int i = 1; i < Shape.DIMS; i++) {
       if (strides[i] < 0 || strides[i] % unit != 0) {
-        throw Check.bad(
-            op, "nb%d must be a multiple of %d bytes, not %d", i, unit, strides[i]);
+        throw Check.bad(op, "nb%d must be a multiple of %d bytes, not %d", i, unit, strides[i]);
       }
       if (shape.ne(i) > 1) {
         last = saturatedAdd(last, saturatedMultiply(shape.ne(i) - 1, strides[i]));

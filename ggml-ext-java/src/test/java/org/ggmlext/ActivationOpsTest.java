@@ -32,7 +32,11 @@ class ActivationOpsTest {
         of("gelu", Context::gelu, ActivationOpsTest::gelu, TABLE),
         of("geluInplace", Context::geluInplace, ActivationOpsTest::gelu, TABLE),
         of("geluErf", Context::geluErf, x -> x * (1 + erf(x / Math.sqrt(2))) / 2, EXACT),
-        of("geluErfInplace", Context::geluErfInplace, x -> x * (1 + erf(x / Math.sqrt(2))) / 2, EXACT),
+        of(
+            "geluErfInplace",
+            Context::geluErfInplace,
+            x -> x * (1 + erf(x / Math.sqrt(2))) / 2,
+            EXACT),
         of("geluQuick", Context::geluQuick, x -> x * sigmoid(1.702 * x), TABLE),
         of("silu", Context::silu, x -> x * sigmoid(x), EXACT),
         of("siluInplace", Context::siluInplace, x -> x * sigmoid(x), EXACT),

@@ -85,8 +85,7 @@ class ElementwiseOpsTest {
       Tensor a = run.input(SHAPE, x);
       Tensor b = run.input(small, y);
       float[] result = run.floats(c -> operation.apply(c, a, b));
-      Close.assertNear(
-          result, i -> reference.applyAsDouble(x[i], y[i % 5 + i / 15 * 5]), 1e-6);
+      Close.assertNear(result, i -> reference.applyAsDouble(x[i], y[i % 5 + i / 15 * 5]), 1e-6);
     }
   }
 

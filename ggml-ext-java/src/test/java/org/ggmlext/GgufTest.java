@@ -122,8 +122,7 @@ class GgufTest {
         GgufFile file = GgufFile.open(path)) {
       MemorySegment params = gguf_init_params.allocate(arena);
       gguf_init_params.no_alloc(params, true);
-      MemorySegment gguf =
-          gguf_h.gguf_init_from_file(arena.allocateFrom(path.toString()), params);
+      MemorySegment gguf = gguf_h.gguf_init_from_file(arena.allocateFrom(path.toString()), params);
       assertThat(gguf.address()).isNotZero();
       assertThat(gguf_h.gguf_get_n_kv(gguf)).isEqualTo(file.metadata().size());
       long key = gguf_h.gguf_find_key(gguf, arena.allocateFrom("a.i64"));

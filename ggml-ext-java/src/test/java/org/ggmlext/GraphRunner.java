@@ -5,7 +5,9 @@ import java.util.List;
 import java.util.Random;
 import java.util.function.Function;
 
-/** Builds, schedules and computes one small graph on the CPU; inputs get their values in between. */
+/**
+ * Builds, schedules and computes one small graph on the CPU; inputs get their values in between.
+ */
 final class GraphRunner implements AutoCloseable {
   private final Backend backend = Ggml.load().device("CPU").newBackend();
   private final Scheduler scheduler = Scheduler.of(backend);

@@ -46,7 +46,8 @@ class LoadingTest {
         System.getProperty("java.class.path")
             + (modules == null ? "" : System.getProperty("path.separator") + modules)
             + System.getProperty("path.separator")
-            + Path.of(LoadingTest.class.getProtectionDomain().getCodeSource().getLocation().getPath()));
+            + Path.of(
+                LoadingTest.class.getProtectionDomain().getCodeSource().getLocation().getPath()));
     command.add("--enable-native-access=ALL-UNNAMED");
     command.add(Probe.class.getName());
     for (Path path : folders) {

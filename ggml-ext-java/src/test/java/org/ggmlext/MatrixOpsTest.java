@@ -21,8 +21,7 @@ class MatrixOpsTest {
       float[] y = run.values(Shape.of(K, M));
       Tensor a = run.input(Shape.of(K, N), x);
       Tensor b = run.input(Shape.of(K, M), y);
-      Tensor product =
-          run.context().mulMat(type == Type.F32 ? a : run.context().cast(a, type), b);
+      Tensor product = run.context().mulMat(type == Type.F32 ? a : run.context().cast(a, type), b);
       assertThat(product.shape()).isEqualTo(Shape.of(N, M));
       float[] result = run.compute(product).getFloats();
       // The error of a sum grows with the sum of its terms' sizes, not with the sum.

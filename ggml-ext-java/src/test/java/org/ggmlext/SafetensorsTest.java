@@ -54,12 +54,18 @@ class SafetensorsTest {
       context.allocate(cpu);
       file.load("w", w);
       assertThat(w.getFloats()).containsExactly(1, 2, 3, 4, 5, 6);
-      assertThatThrownBy(() -> file.load("w", other))
-          .isInstanceOf(IllegalArgumentException.class);
+      assertThatThrownBy(() -> file.load("w", other)).isInstanceOf(IllegalArgumentException.class);
       assertThatThrownBy(() -> file.tensor("x")).isInstanceOf(IllegalArgumentException.class);
-      file.close();
-      assertThatThrownBy(() -> file.data("w")).isInstanceOf(IllegalStateException.class);
     }
+  }
+
+  @Test
+  @DisplayName("JAVA-2: a closed file says so, twice closed or not")
+  void closed() throws IOException {
+    Safetensors file = Safetensors.open(write(GOOD, 32));
+    file.close();
+    file.close();
+    assertThatThrownBy(() -> file.data("w")).isInstanceOf(IllegalStateException.class);
   }
 
   @Test
@@ -81,21 +87,28 @@ class SafetensorsTest {
         "no JSON | {\"w\": | no JSON",
         "another JSON | [1, 2] | START_OBJECT expected",
         "an unknown dtype | {\"w\":{\"dtype\":\"F8\",\"shape\":[8],\"data_offsets\":[0,8]}} | F8",
-        "a short range | {\"w\":{\"dtype\":\"F32\",\"shape\":[3],\"data_offsets\":[0,8]}} | 12 bytes",
+        "a short range | {\"w\":{\"dtype\":\"F32\",\"shape\":[3],\"data_offsets\":[0,8]}} | 12"
+            + " bytes",
         "a negative range | {\"w\":{\"dtype\":\"I8\",\"shape\":[8],\"data_offsets\":[-8,0]}} | -8",
-        "a reversed range | {\"w\":{\"dtype\":\"I8\",\"shape\":[8],\"data_offsets\":[8,0]}} | offsets",
-        "a range over the end | {\"w\":{\"dtype\":\"I8\",\"shape\":[9],\"data_offsets\":[0,9]}} | 9 bytes",
+        "a reversed range | {\"w\":{\"dtype\":\"I8\",\"shape\":[8],\"data_offsets\":[8,0]}} |"
+            + " offsets",
+        "a range over the end | {\"w\":{\"dtype\":\"I8\",\"shape\":[9],\"data_offsets\":[0,9]}} | 9"
+            + " bytes",
         "a gap | {\"w\":{\"dtype\":\"I8\",\"shape\":[6],\"data_offsets\":[2,8]}} | ends at 0",
-        "data of no tensor | {\"w\":{\"dtype\":\"I8\",\"shape\":[6],\"data_offsets\":[0,6]}} | has 8",
+        "data of no tensor | {\"w\":{\"dtype\":\"I8\",\"shape\":[6],\"data_offsets\":[0,6]}} | has"
+            + " 8",
         "an overlap | {\"a\":{\"dtype\":\"I8\",\"shape\":[6],\"data_offsets\":[0,6]},"
             + "\"b\":{\"dtype\":\"I8\",\"shape\":[4],\"data_offsets\":[4,8]}} | ends at 6",
-        "five dimensions | {\"w\":{\"dtype\":\"I8\",\"shape\":[1,1,1,1,8],\"data_offsets\":[0,8]}} | 5",
+        "five dimensions | {\"w\":{\"dtype\":\"I8\",\"shape\":[1,1,1,1,8],\"data_offsets\":[0,8]}}"
+            + " | 5",
         "a huge shape | {\"w\":{\"dtype\":\"I8\",\"shape\":[9000000000,9000000000],"
             + "\"data_offsets\":[0,8]}} | more elements",
         "a number too large | {\"w\":{\"dtype\":\"I8\",\"shape\":[99999999999999999999],"
             + "\"data_offsets\":[0,8]}} | range",
-        "a negative size | {\"w\":{\"dtype\":\"I8\",\"shape\":[-8],\"data_offsets\":[0,8]}} | negative",
-        "a fraction | {\"w\":{\"dtype\":\"I8\",\"shape\":[8.5],\"data_offsets\":[0,8]}} | NUMBER_INT",
+        "a negative size | {\"w\":{\"dtype\":\"I8\",\"shape\":[-8],\"data_offsets\":[0,8]}} |"
+            + " negative",
+        "a fraction | {\"w\":{\"dtype\":\"I8\",\"shape\":[8.5],\"data_offsets\":[0,8]}} |"
+            + " NUMBER_INT",
         "no shape | {\"w\":{\"dtype\":\"I8\",\"data_offsets\":[0,8]}} | needs a dtype",
         "a name twice | {\"a\":{\"dtype\":\"I8\",\"shape\":[8],\"data_offsets\":[0,8]},"
             + "\"a\":{\"dtype\":\"I8\",\"shape\":[8],\"data_offsets\":[0,8]}} | Duplicate",

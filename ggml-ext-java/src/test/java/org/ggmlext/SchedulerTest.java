@@ -221,7 +221,8 @@ class SchedulerTest {
   }
 
   @Test
-  @DisplayName("JAVA-4: what an evaluation callback throws is the cause, and the next compute works")
+  @DisplayName(
+      "JAVA-4: what an evaluation callback throws is the cause, and the next compute works")
   void evalCallbackThrows() {
     Tensor a = context.newTensor(Type.F32, 1).asInput();
     Tensor result = context.neg(context.sqr(a)).asOutput();

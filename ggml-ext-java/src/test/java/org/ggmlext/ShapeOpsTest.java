@@ -17,8 +17,7 @@ class ShapeOpsTest {
       Tensor permuted = run.context().permute(matrix, 2, 0, 1, 3);
       assertThat(permuted.shape()).isEqualTo(Shape.of(2, 1, 3));
       assertThat(run.floats(c -> c.cont(permuted))).containsExactly(1, 4, 2, 5, 3, 6);
-      assertThat(run.floats(c -> c.cont(c.transpose(matrix), 6)))
-          .containsExactly(1, 4, 2, 5, 3, 6);
+      assertThat(run.floats(c -> c.cont(c.transpose(matrix), 6))).containsExactly(1, 4, 2, 5, 3, 6);
     }
   }
 

@@ -42,7 +42,13 @@ class ValidationTest {
 
   static Stream<Arguments> mistakes() {
     return Stream.of(
-            elementwise(), activations(), reductions(), shapes(), rows(), matrices(), norms(),
+            elementwise(),
+            activations(),
+            reductions(),
+            shapes(),
+            rows(),
+            matrices(),
+            norms(),
             attention())
         .flatMap(s -> s);
   }
@@ -177,9 +183,7 @@ class ValidationTest {
         bad("attention of 3 heads by 2", c -> flash(c, f32(c, 4, 2, 3), f32(c, 4, 2, 2)), "heads"),
         bad(
             "attention with a float mask",
-            c ->
-                c.flashAttnExt(
-                    f32(c, 4, 2), f32(c, 4, 2), f32(c, 4, 2), f32(c, 2, 2), 1, 0, 0),
+            c -> c.flashAttnExt(f32(c, 4, 2), f32(c, 4, 2), f32(c, 4, 2), f32(c, 2, 2), 1, 0, 0),
             "F16"));
   }
 

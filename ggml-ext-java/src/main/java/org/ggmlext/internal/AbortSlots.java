@@ -9,9 +9,9 @@ import org.ggmlext.bindings.ggml_abort_callback;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Abort callbacks of all backends behind one upcall stub that lives as long as the process: native code
- * may hold it longer than a backend lives. {@code user_data} is the number of a slot; 0 and numbers of
- * freed slots mean "go on".
+ * Abort callbacks of all backends behind one upcall stub that lives as long as the process: native
+ * code may hold it longer than a backend lives. {@code user_data} is the number of a slot; 0 and
+ * numbers of freed slots mean "go on".
  */
 final class AbortSlots {
   private static final ConcurrentHashMap<Long, Slot> SLOTS = new ConcurrentHashMap<>();

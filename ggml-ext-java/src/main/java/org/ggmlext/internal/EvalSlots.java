@@ -8,8 +8,8 @@ import org.ggmlext.bindings.ggml_backend_sched_eval_callback;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Evaluation callbacks of all schedulers behind one upcall stub that lives as long as the process. {@code
- * user_data} is the number of a slot; freed slots observe nothing.
+ * Evaluation callbacks of all schedulers behind one upcall stub that lives as long as the process.
+ * {@code user_data} is the number of a slot; freed slots observe nothing.
  */
 public final class EvalSlots {
   private static final ConcurrentHashMap<Long, Slot> SLOTS = new ConcurrentHashMap<>();

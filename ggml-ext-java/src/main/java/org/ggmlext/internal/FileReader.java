@@ -9,7 +9,9 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import org.ggmlext.GgmlException;
 
-/** Reads little-endian values of a mapped file one after the other, and says where it ends too soon. */
+/**
+ * Reads little-endian values of a mapped file one after the other, and says where it ends too soon.
+ */
 public final class FileReader {
   private static final ValueLayout.OfShort SHORT =
       ValueLayout.JAVA_SHORT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);

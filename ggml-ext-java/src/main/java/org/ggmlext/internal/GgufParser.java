@@ -12,8 +12,8 @@ import org.ggmlext.StoredTensor;
 import org.ggmlext.Type;
 
 /**
- * Reads the head of a GGUF file: metadata and the list of tensors. Everything is checked, because ggml's own
- * reader ends the process over some malformed files.
+ * Reads the head of a GGUF file: metadata and the list of tensors. Everything is checked, because
+ * ggml's own reader ends the process over some malformed files.
  */
 public final class GgufParser {
   /** "GGUF" in little-endian order. */
@@ -116,7 +116,8 @@ public final class GgufParser {
   private GgufValue readArray(String key) {
     GgufType type = readType("the element type of " + key);
     if (type == GgufType.ARRAY) {
-      throw reader.bad("\"%s\" is an array of arrays, which GGUF readers do not know".formatted(key));
+      throw reader.bad(
+          "\"%s\" is an array of arrays, which GGUF readers do not know".formatted(key));
     }
     long count = count("the length of " + key);
     List<Object> values = new ArrayList<>();
@@ -188,7 +189,8 @@ public final class GgufParser {
       tensor = new StoredTensor(name, type, shape, offset, bytes);
     } catch (IllegalArgumentException | ArithmeticException e) {
       throw new GgmlException(
-          reader.bad("the tensor \"%s\" cannot be: %s".formatted(name, e.getMessage()))
+          reader
+              .bad("the tensor \"%s\" cannot be: %s".formatted(name, e.getMessage()))
               .getMessage(),
           e);
     }
@@ -206,7 +208,7 @@ public final class GgufParser {
     }
     if (tensor.byteSize() > room || tensor.offset() > room - tensor.byteSize()) {
       throw reader.bad(
-          "the tensor \"%s\" (%d bytes at offset %d) reaches over the end of the file's %d bytes of data"
+          "the tensor \"%s\" (%d bytes at offset %d) reaches over the end of %d bytes of data"
               .formatted(tensor.name(), tensor.byteSize(), tensor.offset(), Math.max(0, room)));
     }
   }

@@ -9,8 +9,8 @@ import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandle;
 
 /**
- * C's own memory, for what ggml would end the process over if it could not have it, and for what would
- * pay for Java's zeroing.
+ * C's own memory, for what ggml would end the process over if it could not have it, and for what
+ * would pay for Java's zeroing.
  */
 public final class Malloc {
   private static final MethodHandle MALLOC =

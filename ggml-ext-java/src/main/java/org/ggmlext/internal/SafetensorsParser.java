@@ -105,7 +105,8 @@ public final class SafetensorsParser {
         }
         case "shape" -> shape = readLongs(json, token, "the shape of " + name);
         case "data_offsets" -> offsets = readLongs(json, token, "the offsets of " + name);
-        default -> throw reader.bad("the tensor \"%s\" has an unknown key \"%s\"".formatted(name, key));
+        default ->
+            throw reader.bad("the tensor \"%s\" has an unknown key \"%s\"".formatted(name, key));
       }
     }
     if (dtype.isEmpty() || shape == null || offsets == null || offsets.size() != 2) {
@@ -127,7 +128,8 @@ public final class SafetensorsParser {
       bytes = Math.multiplyExact(type.rowSize(shape.ne0()), shape.rows());
     } catch (IllegalArgumentException | ArithmeticException e) {
       throw new GgmlException(
-          reader.bad("the tensor \"%s\" cannot be: %s".formatted(name, e.getMessage()))
+          reader
+              .bad("the tensor \"%s\" cannot be: %s".formatted(name, e.getMessage()))
               .getMessage(),
           e);
     }
@@ -165,7 +167,7 @@ public final class SafetensorsParser {
       case "I8" -> Type.I8;
       default ->
           throw reader.bad(
-              "the tensor \"%s\" has the dtype \"%s\"; ggml has F64, F32, F16, BF16, I64, I32, I16, I8"
+              "the tensor \"%s\" has the dtype \"%s\"; ggml has F64, F32, F16, BF16, I64 to I8"
                   .formatted(name, dtype));
     };
   }
@@ -173,7 +175,8 @@ public final class SafetensorsParser {
   /** The data must be covered without gaps or overlaps: what is between could hide anything. */
   private void checkRanges(long room) {
     List<StoredTensor> inOrder = new ArrayList<>(tensors.values());
-    inOrder.sort(Comparator.comparingLong(StoredTensor::offset).thenComparing(StoredTensor::byteSize));
+    inOrder.sort(
+        Comparator.comparingLong(StoredTensor::offset).thenComparing(StoredTensor::byteSize));
     long end = 0;
     for (StoredTensor tensor : inOrder) {
       if (tensor.offset() != end) {
@@ -184,8 +187,7 @@ public final class SafetensorsParser {
       end += tensor.byteSize();
     }
     if (end != room) {
-      throw reader.bad(
-          "the tensors need %d bytes of data, the file has %d".formatted(end, room));
+      throw reader.bad("the tensors need %d bytes of data, the file has %d".formatted(end, room));
     }
   }
 

@@ -44,18 +44,22 @@ public final class DynamicLoader {
     if (dlopen.isEmpty() || dlerror.isEmpty()) {
       return "the system's loader refuses it";
     }
+    MethodHandle open =
+        linker.downcallHandle(dlopen.get(), FunctionDescriptor.of(ADDRESS, ADDRESS, JAVA_INT));
+    MethodHandle error = linker.downcallHandle(dlerror.get(), FunctionDescriptor.of(ADDRESS));
     try (Arena arena = Arena.ofConfined()) {
-      MethodHandle open =
-          linker.downcallHandle(dlopen.get(), FunctionDescriptor.of(ADDRESS, ADDRESS, JAVA_INT));
-      MethodHandle error = linker.downcallHandle(dlerror.get(), FunctionDescriptor.of(ADDRESS));
-      // Once in vain: the VM's own look-ups for a first call would take the message away.
-      MemorySegment ignored = (MemorySegment) error.invokeExact();
-      MemorySegment handle =
-          (MemorySegment) open.invokeExact(arena.allocateFrom(library), RTLD_LAZY);
-      if (!Native.isNull(handle)) {
-        return "the system's loader accepts it, Java does not";
+      MemorySegment path = arena.allocateFrom(library);
+      // Twice: the VM's own look-ups for first calls would take the message away.
+      String message = "";
+      for (int i = 0; i < 2; i++) {
+        MemorySegment handle = (MemorySegment) open.invokeExact(path, RTLD_LAZY);
+        MemorySegment text = (MemorySegment) error.invokeExact();
+        if (!Native.isNull(handle)) {
+          return "the system's loader accepts it, Java does not";
+        }
+        message = Native.string(text);
       }
-      return Native.string((MemorySegment) error.invokeExact());
+      return message;
     } catch (RuntimeException | Error e) {
       throw e;
     } catch (Throwable e) {
