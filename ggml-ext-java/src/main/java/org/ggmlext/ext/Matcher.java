@@ -14,7 +14,7 @@ public interface Matcher {
    * @param nodes the nodes from the first candidate on, in graph order, never empty; while a step is
    *     prepared exactly the nodes that were matched
    * @return how many of them the rule replaces
-   * @throws Exception fails the query; the rule then replaces nothing here
+   * @throws Exception fails the planning of the graph; it becomes the cause of what compute throws
    */
   Match match(List<NodeInfo> nodes) throws Exception;
 }

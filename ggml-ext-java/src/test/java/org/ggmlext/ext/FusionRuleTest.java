@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.util.concurrent.atomic.AtomicBoolean;
+import org.ggmlext.GgmlException;
 import org.ggmlext.Graph;
 import org.ggmlext.Tensor;
 import org.ggmlext.Type;
@@ -132,28 +133,48 @@ class FusionRuleTest {
   }
 
   @Test
-  @DisplayName("JAVA-4: a matcher or optimiser that throws leaves the single nodes, and is counted")
-  void throwing() {
+  @DisplayName("JAVA-4: what a matcher throws is the cause, and counted")
+  void throwingMatcher() {
+    IllegalStateException thrown = new IllegalStateException("no");
     Registration matcher =
         bench.register(
             FusionRule.builder(
                     Workbench.unique("test.throws"),
                     "MUL",
                     nodes -> {
-                      throw new IllegalStateException("no");
+                      throw thrown;
                     })
                 .run(task -> {}));
+    Tensor sum = bench.nodes.add(bench.nodes.mul(in(1, 2), in(3, 4)), in(5, 6));
+    assertThatThrownBy(() -> bench.compute(sum))
+        .isInstanceOf(GgmlException.class)
+        .hasMessageContaining(matcher.name())
+        .cause()
+        .isSameAs(thrown);
+    assertThat(matcher.stats().failed()).isPositive();
+  }
+
+  @Test
+  @DisplayName("JAVA-4: what an optimiser throws is the cause, and the next graph computes without it")
+  void throwingOptimizer() {
+    StackOverflowError thrown = new StackOverflowError();
     Registration optimizer =
         bench.register(
             GraphOptimizer.of(
                 Workbench.unique("test.throws"),
                 graph -> {
-                  throw new StackOverflowError();
+                  throw thrown;
                 }));
     Tensor sum = bench.nodes.add(bench.nodes.mul(in(1, 2), in(3, 4)), in(5, 6));
-    assertThat(bench.compute(sum)).containsExactly(8, 14);
-    assertThat(matcher.stats().failed()).isPositive();
+    assertThatThrownBy(() -> bench.compute(sum))
+        .isInstanceOf(GgmlException.class)
+        .hasMessageContaining(optimizer.name())
+        .cause()
+        .isSameAs(thrown);
     assertThat(optimizer.stats().failed()).isPositive();
+    optimizer.setEnabled(false);
+    Tensor again = bench.nodes.add(bench.nodes.mul(in(1, 2), in(3, 4)), in(5, 6));
+    assertThat(bench.compute(again)).containsExactly(8, 14);
   }
 
   @Test
