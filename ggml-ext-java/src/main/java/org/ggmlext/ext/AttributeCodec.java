@@ -11,8 +11,8 @@ import java.util.List;
 import org.ggmlext.bindings.ggml_ext_h;
 
 /**
- * Turns a record into the bytes of a C struct with the same fields (little-endian, naturally aligned)
- * and back. The method handles are made once.
+ * Turns a record into the bytes of a C struct with the same fields (little-endian, naturally
+ * aligned) and back. The method handles are made once.
  */
 final class AttributeCodec<A extends Record> {
   private record Field(Class<?> type, int offset, MethodHandle accessor) {}
@@ -74,7 +74,8 @@ final class AttributeCodec<A extends Record> {
     } catch (ReflectiveOperationException e) {
       throw new IllegalArgumentException(
           type.getName()
-              + " cannot be reached; open its package to org.ggmlext, or give a lookup that sees it",
+              + " cannot be reached; open its package to org.ggmlext, or give a lookup that sees"
+              + " it",
           e);
     }
   }

@@ -3,7 +3,10 @@ package org.ggmlext.ext;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
-/** What a kernel, a fusion rule and a graph optimiser have in common: the C descriptor's counterpart. */
+/**
+ * What a kernel, a fusion rule and a graph optimiser have in common: the C descriptor's
+ * counterpart.
+ */
 record Definition(
     String name,
     @Nullable String op,

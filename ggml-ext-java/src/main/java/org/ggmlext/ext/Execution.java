@@ -10,12 +10,12 @@ public final class Execution extends Step {
   }
 
   /**
-   * Runs a task on the CPU backend's own threads, and returns when all of its shares are done. Only on
-   * the thread that the kernel was called on.
+   * Runs a task on the CPU backend's own threads, and returns when all of its shares are done. Only
+   * on the thread that the kernel was called on.
    *
    * @param task called once for each share, at once by several threads
-   * @throws IllegalStateException if the backend is not a CPU backend, or its abort callback asked to
-   *     stop
+   * @throws IllegalStateException if the backend is not a CPU backend, or its abort callback asked
+   *     to stop
    * @throws Exception the first exception that a share threw
    */
   public void parallel(ParallelTask task) throws Exception {

@@ -35,8 +35,8 @@ public final class Extensions {
 
   /**
    * Attaches the layer to all devices of ggml. The layer's library is found by the system property
-   * {@code ggml.ext.library}, the environment variable {@code GGML_EXT_LIBRARY}, or the natives jar on
-   * the class path, in this order.
+   * {@code ggml.ext.library}, the environment variable {@code GGML_EXT_LIBRARY}, or the natives jar
+   * on the class path, in this order.
    *
    * <p>Backends made before are not extended; see {@link #attach(Backend)}.
    *
@@ -85,7 +85,8 @@ public final class Extensions {
   /**
    * Makes an operator known.
    *
-   * @throws IllegalArgumentException if its name is not a versioned name, or taken; what has it stays
+   * @throws IllegalArgumentException if its name is not a versioned name, or taken; what has it
+   *     stays
    */
   public Registration register(Operator<?> operator) {
     try (Arena arena = Arena.ofConfined()) {
@@ -103,8 +104,8 @@ public final class Extensions {
   /**
    * Gives a device a kernel.
    *
-   * @throws IllegalArgumentException if there is no such operation, or the name is taken on this device;
-   *     what has it stays
+   * @throws IllegalArgumentException if there is no such operation, or the name is taken on this
+   *     device; what has it stays
    */
   public Registration register(Device device, Kernel kernel) {
     return register(device, kernel.definition());
@@ -113,8 +114,8 @@ public final class Extensions {
   /**
    * Gives a device a fusion rule.
    *
-   * @throws IllegalArgumentException if the first operation is not known, or the name is taken on this
-   *     device; what has it stays
+   * @throws IllegalArgumentException if the first operation is not known, or the name is taken on
+   *     this device; what has it stays
    */
   public Registration register(Device device, FusionRule rule) {
     return register(device, rule.definition());

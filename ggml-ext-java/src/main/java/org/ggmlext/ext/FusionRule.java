@@ -19,8 +19,8 @@ public final class FusionRule {
   /**
    * Begins a rule.
    *
-   * @param name unique on the device; setting the environment variable {@code GGML_EXT_DISABLE_<NAME>}
-   *     switches it off
+   * @param name unique on the device; setting the environment variable {@code
+   *     GGML_EXT_DISABLE_<NAME>} switches it off
    * @param pattern the nodes that it replaces
    */
   public static Builder builder(String name, Pattern pattern) {

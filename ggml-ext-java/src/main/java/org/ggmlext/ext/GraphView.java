@@ -72,8 +72,8 @@ public final class GraphView {
   }
 
   /**
-   * Moves nodes behind the ones that follow. For {@link GraphPass} only. Refused, and nothing moves,
-   * where a moved node's result, storage or input is touched by what is crossed.
+   * Moves nodes behind the ones that follow. For {@link GraphPass} only. Refused, and nothing
+   * moves, where a moved node's result, storage or input is touched by what is crossed.
    *
    * @param first first node to move
    * @param count how many

@@ -7,8 +7,8 @@ import java.util.function.Function;
  * Computes single nodes of one operation, a built-in one (an override) or a registered operator.
  * Immutable; one kernel may be registered on several devices.
  *
- * <p>An override keeps the operation's numeric and aliasing contract: its output may lie over one of
- * its inputs. Views and explicit in-place nodes do not reach it.
+ * <p>An override keeps the operation's numeric and aliasing contract: its output may lie over one
+ * of its inputs. Views and explicit in-place nodes do not reach it.
  */
 public final class Kernel {
   private final Definition definition;
@@ -20,8 +20,8 @@ public final class Kernel {
   /**
    * Begins a kernel.
    *
-   * @param name unique on the device, such as {@code "app.swish.cpu"}; setting the environment variable
-   *     {@code GGML_EXT_DISABLE_APP_SWISH_CPU} switches it off
+   * @param name unique on the device, such as {@code "app.swish.cpu"}; setting the environment
+   *     variable {@code GGML_EXT_DISABLE_APP_SWISH_CPU} switches it off
    * @param op ggml's name of a built-in operation, such as {@code "MUL_MAT"}, or an operator's name
    */
   public static Builder builder(String name, String op) {
@@ -81,8 +81,8 @@ public final class Kernel {
     }
 
     /**
-     * Which nodes it computes better than the device's own kernel; all if not called. Not asked where
-     * the device has no kernel of its own.
+     * Which nodes it computes better than the device's own kernel; all if not called. Not asked
+     * where the device has no kernel of its own.
      */
     public Builder preferred(Function<NodeInfo, Support> query) {
       preferred = Objects.requireNonNull(query, "query");

@@ -16,8 +16,8 @@ import org.ggmlext.internal.load.ExtLocator;
 
 /**
  * A shared library of native kernels: it exports {@code ggml_ext_kernel_library_init} as {@code
- * ggml-ext.h} describes it. Calling such a kernel involves no Java. A loaded library stays until the
- * process ends.
+ * ggml-ext.h} describes it. Calling such a kernel involves no Java. A loaded library stays until
+ * the process ends.
  */
 public final class KernelLibrary {
   private static final String INIT = "ggml_ext_kernel_library_init";

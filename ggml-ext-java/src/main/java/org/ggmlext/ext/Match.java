@@ -17,7 +17,8 @@ public sealed interface Match {
   }
 
   /**
-   * So many consecutive nodes. Whether replacing them is legal is decided by the layer, not by the rule.
+   * So many consecutive nodes. Whether replacing them is legal is decided by the layer, not by the
+   * rule.
    *
    * @param count number of nodes, at least 1
    * @param captures tensors found by name

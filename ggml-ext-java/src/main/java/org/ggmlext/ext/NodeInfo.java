@@ -10,7 +10,9 @@ import org.ggmlext.bindings.ggml_ext_node;
 import org.ggmlext.internal.callback.Raw;
 import org.jspecify.annotations.Nullable;
 
-/** Metadata of a graph's node, as callbacks see it: an immutable copy, without addresses of data. */
+/**
+ * Metadata of a graph's node, as callbacks see it: an immutable copy, without addresses of data.
+ */
 public final class NodeInfo {
   private static final int OP_PARAMS_SIZE = 64;
 

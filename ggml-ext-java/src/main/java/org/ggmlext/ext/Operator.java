@@ -7,12 +7,13 @@ import org.ggmlext.Context;
 import org.ggmlext.Tensor;
 
 /**
- * An operation that ggml does not have. It is known once it is {@linkplain Extensions#register(Operator)
- * registered}, and computed by the kernels registered for its name. Immutable.
+ * An operation that ggml does not have. It is known once it is {@linkplain
+ * Extensions#register(Operator) registered}, and computed by the kernels registered for its name.
+ * Immutable.
  *
- * <p>A node's attributes are a record, which is stored in the node as a C struct with the same fields:
- * boolean and byte take 1 byte, short 2, int, float and enums (their ordinal) 4, long and double 8,
- * naturally aligned, 40 bytes at most together. So native kernels can read them too.
+ * <p>A node's attributes are a record, which is stored in the node as a C struct with the same
+ * fields: boolean and byte take 1 byte, short 2, int, float and enums (their ordinal) 4, long and
+ * double 8, naturally aligned, 40 bytes at most together. So native kernels can read them too.
  *
  * @param <A> the attributes
  */
@@ -33,13 +34,13 @@ public final class Operator<A extends Record> {
   /**
    * An operator with attributes.
    *
-   * @param name versioned, such as {@code "app.swish.v1"}: letters, digits, '.', '_' and '-', at least
-   *     one '.'; unique in the process
-   * @param attributes the record; where it lies in a named module, its package is open to org.ggmlext,
-   *     or use {@link #of(String, Class, MethodHandles.Lookup, Inference)}
+   * @param name versioned, such as {@code "app.swish.v1"}: letters, digits, '.', '_' and '-', at
+   *     least one '.'; unique in the process
+   * @param attributes the record; where it lies in a named module, its package is open to
+   *     org.ggmlext, or use {@link #of(String, Class, MethodHandles.Lookup, Inference)}
    * @param inference gives the output's type and shape
-   * @throws IllegalArgumentException if the record has a component of another type, or takes more than
-   *     40 bytes
+   * @throws IllegalArgumentException if the record has a component of another type, or takes more
+   *     than 40 bytes
    */
   public static <A extends Record> Operator<A> of(
       String name, Class<A> attributes, Inference<A> inference) {
@@ -83,10 +84,10 @@ public final class Operator<A extends Record> {
    * @param attributes copied into the node
    * @param sources at most 10
    * @return the node's output, contiguous, of the type and shape that inference gave
-   * @throws IllegalArgumentException if inference refuses the sources; the message says why, and what
-   *     inference threw is the cause
-   * @throws IllegalStateException if the operator is not registered, the context is closed, or it has
-   *     no room for the node
+   * @throws IllegalArgumentException if inference refuses the sources; the message says why, and
+   *     what inference threw is the cause
+   * @throws IllegalStateException if the operator is not registered, the context is closed, or it
+   *     has no room for the node
    */
   public Tensor create(Context context, A attributes, Tensor... sources) {
     return NodeCreation.create(
@@ -102,7 +103,10 @@ public final class Operator<A extends Record> {
   public Tensor create(Context context, Tensor... sources) {
     if (codec.size() != 0) {
       throw new IllegalStateException(
-          name + " has attributes: create(context, new " + attributesType.getSimpleName() + "(...)");
+          name
+              + " has attributes: create(context, new "
+              + attributesType.getSimpleName()
+              + "(...)");
     }
     return NodeCreation.create(context, name, new byte[0], sources);
   }

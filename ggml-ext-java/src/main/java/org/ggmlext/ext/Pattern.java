@@ -21,7 +21,9 @@ import org.jspecify.annotations.Nullable;
 public final class Pattern implements Matcher {
   private record Condition(Predicate<NodeInfo> holds, String reason) {}
 
-  /** A name, and the source that it stands for; OTHER: the one beside the chain, DST: the output. */
+  /**
+   * A name, and the source that it stands for; OTHER: the one beside the chain, DST: the output.
+   */
   private record Name(String name, int src) {}
 
   private record Part(String op, List<Name> names, List<Condition> conditions) {}
@@ -58,7 +60,9 @@ public final class Pattern implements Matcher {
     return withName(new Name(name, src));
   }
 
-  /** Names that one of the last node's two sources which is not the output of the node before it. */
+  /**
+   * Names that one of the last node's two sources which is not the output of the node before it.
+   */
   public Pattern captureOther(String name) {
     if (parts.size() < 2) {
       throw new IllegalArgumentException("the first node of a pattern has no node before it");

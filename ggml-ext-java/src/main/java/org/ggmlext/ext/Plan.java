@@ -12,8 +12,8 @@ import org.jspecify.annotations.Nullable;
  * @param steps what computes them, in order; together they cover all nodes
  * @param refusals why kernels and rules were not taken
  * @param workspaceBytes scratch memory of the plan
- * @param beforeAllocation planned before memory was allocated, so that nodes could be fused; else at
- *     compute
+ * @param beforeAllocation planned before memory was allocated, so that nodes could be fused; else
+ *     at compute
  * @param computed how often it was computed
  */
 public record Plan(

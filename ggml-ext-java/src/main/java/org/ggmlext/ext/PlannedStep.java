@@ -30,8 +30,7 @@ final class PlannedStep implements StepTarget {
   private @Nullable Operator<?> attributesOf;
   private @Nullable Record attributes;
 
-  PlannedStep(
-      Definition definition, long nodeArray, List<NodeInfo> infos, Prepared prepared) {
+  PlannedStep(Definition definition, long nodeArray, List<NodeInfo> infos, Prepared prepared) {
     this.definition = definition;
     this.taskBody = definition.body() instanceof TaskBody body ? body : null;
     this.wholeBody = definition.body() instanceof WholeBody body ? body : null;

@@ -7,10 +7,12 @@ import org.jspecify.annotations.Nullable;
  *
  * @param state the kernel's own object for this step, handed to every call, and to {@link
  *     KernelBody#destroy} at its end
- * @param workspaceBytes bytes of scratch memory; aligned to 128 bytes, contents undefined at the start
- *     of each execution, shared by all tasks of the step
- * @param phases task form: how many phases there are; all tasks of a phase end before the next begins
- * @param maxTasks task form: at most so many tasks a phase; 0: one for each of the backend's threads
+ * @param workspaceBytes bytes of scratch memory; aligned to 128 bytes, contents undefined at the
+ *     start of each execution, shared by all tasks of the step
+ * @param phases task form: how many phases there are; all tasks of a phase end before the next
+ *     begins
+ * @param maxTasks task form: at most so many tasks a phase; 0: one for each of the backend's
+ *     threads
  */
 public record Prepared(@Nullable Object state, long workspaceBytes, int phases, int maxTasks) {
   /** No state, no scratch memory, one phase, a task for each thread. */

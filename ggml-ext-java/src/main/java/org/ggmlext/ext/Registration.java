@@ -8,8 +8,8 @@ import org.ggmlext.bindings.ggml_ext_kernel_stats;
 /**
  * An operator, kernel, rule or optimiser that is known to the extension layer until this is closed.
  *
- * <p>A registration takes effect for support queries at once, for planning when a graph is allocated the
- * next time. A graph that is already planned keeps its kernels until then.
+ * <p>A registration takes effect for support queries at once, for planning when a graph is
+ * allocated the next time. A graph that is already planned keeps its kernels until then.
  *
  * <p>Safe for use by several threads.
  */
@@ -73,8 +73,9 @@ public final class Registration implements AutoCloseable {
   /**
    * Withdraws what is registered. Harmless if done before.
    *
-   * @throws IllegalStateException if it is in use, and then it stays registered: a kernel or rule with
-   *     which a live backend has planned (close the backend first), or an operator that has kernels
+   * @throws IllegalStateException if it is in use, and then it stays registered: a kernel or rule
+   *     with which a live backend has planned (close the backend first), or an operator that has
+   *     kernels
    */
   @Override
   public synchronized void close() {

@@ -59,8 +59,8 @@ public abstract sealed class Step permits Task, Execution {
   }
 
   /**
-   * Scratch memory, as many bytes as {@link Prepared#workspaceBytes} says, shared by all tasks of the
-   * step; empty where none was asked for.
+   * Scratch memory, as many bytes as {@link Prepared#workspaceBytes} says, shared by all tasks of
+   * the step; empty where none was asked for.
    */
   public MemorySegment workspace() {
     return planned.workspace();

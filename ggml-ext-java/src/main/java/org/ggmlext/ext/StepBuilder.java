@@ -44,15 +44,17 @@ public abstract sealed class StepBuilder<B extends StepBuilder<B, T>, T>
     return self();
   }
 
-  /** Frees what prepare made, for bodies that are lambdas; in place of {@link KernelBody#destroy}. */
+  /**
+   * Frees what prepare made, for bodies that are lambdas; in place of {@link KernelBody#destroy}.
+   */
   public B destroy(Destruction value) {
     destruction = value;
     return self();
   }
 
   /**
-   * For CUDA: execution only enqueues work that a CUDA graph may record and replay, on the stream that
-   * the layer gives; lazy set-up is done by the end of the first execution.
+   * For CUDA: execution only enqueues work that a CUDA graph may record and replay, on the stream
+   * that the layer gives; lazy set-up is done by the end of the first execution.
    */
   public B captureSafe() {
     flags |= ggml_ext_h.GGML_EXT_KERNEL_CAPTURE_SAFE();
@@ -60,8 +62,8 @@ public abstract sealed class StepBuilder<B extends StepBuilder<B, T>, T>
   }
 
   /**
-   * For CUDA, capture-safe as well: what is recorded depends on metadata, addresses, the device and the
-   * registration alone, so that an equal plan may replay it.
+   * For CUDA, capture-safe as well: what is recorded depends on metadata, addresses, the device and
+   * the registration alone, so that an equal plan may replay it.
    */
   public B replayReusable() {
     flags |= ggml_ext_h.GGML_EXT_KERNEL_REPLAY_REUSABLE();
@@ -69,9 +71,9 @@ public abstract sealed class StepBuilder<B extends StepBuilder<B, T>, T>
   }
 
   /**
-   * For fusion rules: the result is right whatever storage the output shares with the inputs, by way of
-   * scratch memory for example. Without it, a group whose output overlaps what an earlier node of the
-   * group reads runs as single operations.
+   * For fusion rules: the result is right whatever storage the output shares with the inputs, by
+   * way of scratch memory for example. Without it, a group whose output overlaps what an earlier
+   * node of the group reads runs as single operations.
    */
   public B overlapSafe() {
     flags |= ggml_ext_h.GGML_EXT_KERNEL_OVERLAP_SAFE();
@@ -98,7 +100,16 @@ public abstract sealed class StepBuilder<B extends StepBuilder<B, T>, T>
     Objects.requireNonNull(body, "body");
     return build(
         new Definition(
-            name, op, priority, flags, supports, preferred, matcher, null, preparation, destruction,
+            name,
+            op,
+            priority,
+            flags,
+            supports,
+            preferred,
+            matcher,
+            null,
+            preparation,
+            destruction,
             body));
   }
 }

@@ -1,6 +1,8 @@
 package org.ggmlext.ext;
 
-/** The task form of a kernel: all of the backend's threads run it at once, each on its own share. */
+/**
+ * The task form of a kernel: all of the backend's threads run it at once, each on its own share.
+ */
 @FunctionalInterface
 public non-sealed interface TaskBody extends KernelBody {
   /**

@@ -8,8 +8,8 @@ import org.ggmlext.bindings.ggml_ext_tensor;
 import org.ggmlext.internal.callback.Raw;
 
 /**
- * Metadata of a tensor, as callbacks see it: an immutable copy. Shapes and strides are in ggml order,
- * the fastest dimension first.
+ * Metadata of a tensor, as callbacks see it: an immutable copy. Shapes and strides are in ggml
+ * order, the fastest dimension first.
  */
 public final class TensorInfo {
   private final long tensor;
@@ -61,8 +61,8 @@ public final class TensorInfo {
   }
 
   /**
-   * What computes it: {@code "NONE"}, ggml's name of a built-in operation, or a registered operator's
-   * name.
+   * What computes it: {@code "NONE"}, ggml's name of a built-in operation, or a registered
+   * operator's name.
    */
   public String op() {
     return op;
@@ -169,7 +169,8 @@ public final class TensorInfo {
     return ne0 == 1 || nb0 == nbytes - lastRowOffset() - (ne0 - 1) * nb0;
   }
 
-  // Where the last row begins. What nbytes has besides it and the steps to the row's last element is
+  // Where the last row begins. What nbytes has besides it and the steps to the row's last element
+  // is
   // the size of one element.
   private long lastRowOffset() {
     return (ne1 - 1) * nb1 + (ne2 - 1) * nb2 + (ne3 - 1) * nb3;

@@ -36,8 +36,7 @@ public final class TensorView {
   }
 
   private void move(long address) {
-    MemorySegment segment =
-        address == 0 ? MemorySegment.NULL : Raw.segment(address, info.nbytes());
+    MemorySegment segment = address == 0 ? MemorySegment.NULL : Raw.segment(address, info.nbytes());
     data = writable ? segment : segment.asReadOnly();
   }
 
@@ -47,8 +46,8 @@ public final class TensorView {
   }
 
   /**
-   * The tensor's bytes, from its first to its last element; exactly {@link TensorInfo#nbytes} long, and
-   * read-only for sources. An override's output may lie over one of its inputs.
+   * The tensor's bytes, from its first to its last element; exactly {@link TensorInfo#nbytes} long,
+   * and read-only for sources. An override's output may lie over one of its inputs.
    */
   public MemorySegment data() {
     return data;

@@ -40,10 +40,16 @@ class AttributeCodecTest {
     AttributeCodec<Mixed> codec = codec(Mixed.class);
     // struct { bool; int32_t; int8_t; double; int16_t; int32_t; }: offsets 0, 4, 8, 16, 24, 28
     assertThat(codec.size()).isEqualTo(32);
-    byte[] bytes = codec.encode(new Mixed(true, 0x01020304, (byte) -1, 1.0, (short) 5, Mode.HALVES));
+    byte[] bytes =
+        codec.encode(new Mixed(true, 0x01020304, (byte) -1, 1.0, (short) 5, Mode.HALVES));
     assertThat(HexFormat.of().formatHex(bytes))
-        .isEqualTo("01000000" + "04030201" + "ff00000000000000" + "000000000000f03f" + "05000000"
-            + "01000000");
+        .isEqualTo(
+            "01000000"
+                + "04030201"
+                + "ff00000000000000"
+                + "000000000000f03f"
+                + "05000000"
+                + "01000000");
   }
 
   @Test
@@ -77,7 +83,8 @@ class AttributeCodecTest {
   }
 
   @Test
-  @DisplayName("JAVA-3: bytes of another size, an enum's unknown constant and a refusing record are told")
+  @DisplayName(
+      "JAVA-3: bytes of another size, an enum's unknown constant and a refusing record are told")
   void badBytes() {
     AttributeCodec<Mixed> codec = codec(Mixed.class);
     assertThatThrownBy(() -> codec.decode(new byte[8])).hasMessageContaining("takes 32 bytes");

@@ -18,7 +18,9 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** What callbacks throw never reaches C, and reaches the caller of compute as the very same object. */
+/**
+ * What callbacks throw never reaches C, and reaches the caller of compute as the very same object.
+ */
 class FailureTest {
   private static final int WARM = 20_000;
 
@@ -58,8 +60,7 @@ class FailureTest {
   private void computesAgain() {
     assertThat(
             bench.compute(
-                bench.nodes.add(
-                    bench.input(new float[] {1}, 1), bench.input(new float[] {2}, 1))))
+                bench.nodes.add(bench.input(new float[] {1}, 1), bench.input(new float[] {2}, 1))))
         .containsExactly(3);
   }
 
@@ -148,7 +149,8 @@ class FailureTest {
 
   @ParameterizedTest(name = "{0}")
   @MethodSource("throwables")
-  @DisplayName("KERNEL-3, JAVA-4: what prepare throws is the cause, each time that plan is computed")
+  @DisplayName(
+      "KERNEL-3, JAVA-4: what prepare throws is the cause, each time that plan is computed")
   void prepare(Supplier<Throwable> supplier) {
     Throwable thrown = supplier.get();
     Registration kernel =
@@ -202,7 +204,8 @@ class FailureTest {
 
   @ParameterizedTest(name = "{0}")
   @MethodSource("throwables")
-  @DisplayName("JAVA-4: a supports or preferred that throws is a no, and counted; the native kernel runs")
+  @DisplayName(
+      "JAVA-4: a supports or preferred that throws is a no, and counted; the native kernel runs")
   void supports(Supplier<Throwable> supplier) {
     Throwable thrown = supplier.get();
     Registration supports =

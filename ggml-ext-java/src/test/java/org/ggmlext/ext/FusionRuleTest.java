@@ -36,8 +36,7 @@ class FusionRuleTest {
         .prepare(
             context ->
                 Prepared.NOTHING.withState(
-                    new Captures(
-                        context.capture("a"), context.capture("b"), context.capture("c"))))
+                    new Captures(context.capture("a"), context.capture("b"), context.capture("c"))))
         .rows(
             (task, first, end) -> {
               Captures at = task.state(Captures.class);
@@ -155,7 +154,8 @@ class FusionRuleTest {
   }
 
   @Test
-  @DisplayName("JAVA-4: what an optimiser throws is the cause, and the next graph computes without it")
+  @DisplayName(
+      "JAVA-4: what an optimiser throws is the cause, and the next graph computes without it")
   void throwingOptimizer() {
     StackOverflowError thrown = new StackOverflowError();
     Registration optimizer =

@@ -79,7 +79,8 @@ class KernelLibraryTest {
   }
 
   @Test
-  @DisplayName("JAVA-5: a missing file, a file that is no library and another library are told apart")
+  @DisplayName(
+      "JAVA-5: a missing file, a file that is no library and another library are told apart")
   void notALibrary(@TempDir Path folder) throws IOException {
     Path missing = folder.resolve("missing.so");
     assertThatThrownBy(() -> KernelLibrary.load(missing))

@@ -41,19 +41,23 @@ class KernelTest {
   }
 
   @Test
-  @DisplayName("KERNEL-1: an override computes a built-in op, and the higher priority is asked first")
+  @DisplayName(
+      "KERNEL-1: an override computes a built-in op, and the higher priority is asked first")
   void override() {
     assertThat(onePlusTwo()).containsExactly(3, 3);
     bench.register(Kernel.builder(Workbench.unique("test.add"), "ADD").run(addPlus(100)));
     assertThat(onePlusTwo()).containsExactly(103, 103);
-    bench.register(Kernel.builder(Workbench.unique("test.add"), "ADD").priority(1).run(addPlus(200)));
+    bench.register(
+        Kernel.builder(Workbench.unique("test.add"), "ADD").priority(1).run(addPlus(200)));
     assertThat(onePlusTwo()).containsExactly(203, 203);
-    bench.register(Kernel.builder(Workbench.unique("test.add"), "ADD").priority(-1).run(addPlus(300)));
+    bench.register(
+        Kernel.builder(Workbench.unique("test.add"), "ADD").priority(-1).run(addPlus(300)));
     assertThat(onePlusTwo()).containsExactly(203, 203);
   }
 
   @Test
-  @DisplayName("KERNEL-1: supports and preferred decide by metadata; a refusal leaves the native kernel")
+  @DisplayName(
+      "KERNEL-1: supports and preferred decide by metadata; a refusal leaves the native kernel")
   void supportsAndPreferred() {
     bench.register(
         Kernel.builder(Workbench.unique("test.add.wide"), "ADD")
@@ -115,7 +119,8 @@ class KernelTest {
   @DisplayName("KERNEL-1: an unknown op and a taken name are refused; what has the name stays")
   void refusedRegistrations() {
     assertThatThrownBy(
-            () -> bench.register(Kernel.builder(Workbench.unique("test.x"), "NO_SUCH").run(t -> {})))
+            () ->
+                bench.register(Kernel.builder(Workbench.unique("test.x"), "NO_SUCH").run(t -> {})))
         .isInstanceOf(IllegalArgumentException.class)
         .hasMessageContaining("NO_SUCH");
     String name = Workbench.unique("test.add");

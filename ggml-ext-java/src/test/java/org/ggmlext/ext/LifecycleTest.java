@@ -55,7 +55,9 @@ class LifecycleTest {
   }
 
   @Test
-  @DisplayName("CORE-4: a kernel in a live plan stays registered, with the reason; after the backend it goes")
+  @DisplayName(
+      "CORE-4: a kernel in a live plan stays registered, with the reason; after the backend it"
+          + " goes")
   void kernelInUse() {
     Registration kernel = bench.register(plusOne());
     Graph graph = bench.graph(node());
@@ -76,7 +78,8 @@ class LifecycleTest {
   }
 
   @Test
-  @DisplayName("CORE-4: closing registration, context and backend while a compute runs waits or is refused")
+  @DisplayName(
+      "CORE-4: closing registration, context and backend while a compute runs waits or is refused")
   void closeDuringCompute() throws Exception {
     CountDownLatch running = new CountDownLatch(1);
     CountDownLatch go = new CountDownLatch(1);
@@ -165,14 +168,13 @@ class LifecycleTest {
   }
 
   @Test
-  @DisplayName("JAVA-3: two threads with two schedulers on one device, and virtual threads, compute alike")
+  @DisplayName(
+      "JAVA-3: two threads with two schedulers on one device, and virtual threads, compute alike")
   void concurrent() throws Exception {
     bench.register(plusOne());
     for (boolean virtual : new boolean[] {false, true}) {
       try (ExecutorService pool =
-          virtual
-              ? Executors.newVirtualThreadPerTaskExecutor()
-              : Executors.newFixedThreadPool(2)) {
+          virtual ? Executors.newVirtualThreadPerTaskExecutor() : Executors.newFixedThreadPool(2)) {
         List<Future<?>> all = new ArrayList<>();
         for (int t = 0; t < (virtual ? 8 : 2); t++) {
           float start = t;

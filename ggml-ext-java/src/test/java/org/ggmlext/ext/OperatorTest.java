@@ -47,7 +47,8 @@ class OperatorTest {
   }
 
   @Test
-  @DisplayName("OP-1, OP-2, JAVA-3: an operator with a Java kernel computes with each node's attributes")
+  @DisplayName(
+      "OP-1, OP-2, JAVA-3: an operator with a Java kernel computes with each node's attributes")
   void computes() {
     Operator<Swish> operator = swish();
     bench.register(operator);
@@ -66,7 +67,8 @@ class OperatorTest {
   }
 
   @Test
-  @DisplayName("OP-3: an operator without a kernel is supported by no device; computing it is an error")
+  @DisplayName(
+      "OP-3: an operator without a kernel is supported by no device; computing it is an error")
   void withoutKernel() {
     Operator<Swish> operator = swish();
     bench.register(operator);
@@ -75,8 +77,10 @@ class OperatorTest {
     Graph graph = bench.graph(node);
     assertThatThrownBy(() -> bench.scheduler.compute(graph)).isInstanceOf(GgmlException.class);
     // The process lives, and other graphs compute.
-    float[] sum = bench.compute(bench.nodes.add(bench.input(new float[] {1, 2}, 2),
-        bench.input(new float[] {3, 4}, 2)));
+    float[] sum =
+        bench.compute(
+            bench.nodes.add(
+                bench.input(new float[] {1, 2}, 2), bench.input(new float[] {3, 4}, 2)));
     assertThat(sum).containsExactly(4, 6);
   }
 
@@ -167,7 +171,8 @@ class OperatorTest {
   void badCreate() {
     Operator<NoAttributes> operator =
         Operator.of(
-            Workbench.unique("test.create") + ".v1", (sources, none) -> OutputSpec.like(sources.get(0)));
+            Workbench.unique("test.create") + ".v1",
+            (sources, none) -> OutputSpec.like(sources.get(0)));
     bench.register(operator);
     Tensor input = bench.input(Workbench.values(8), 8);
     Tensor[] eleven = new Tensor[11];

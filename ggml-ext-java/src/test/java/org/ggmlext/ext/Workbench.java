@@ -14,8 +14,8 @@ import org.ggmlext.Tensor;
 import org.ggmlext.Type;
 
 /**
- * What a test of extensions works with: the attached layer, a CPU backend with its scheduler, contexts
- * for inputs and nodes. Closing it closes backend and registrations, in this order.
+ * What a test of extensions works with: the attached layer, a CPU backend with its scheduler,
+ * contexts for inputs and nodes. Closing it closes backend and registrations, in this order.
  */
 final class Workbench implements AutoCloseable {
   private static final AtomicInteger NAMES = new AtomicInteger();

@@ -38,8 +38,8 @@ public final class Norms {
   }
 
   /**
-   * {@code out = exp(x * scale - max) / sum}. The largest element may be negative infinity only where
-   * all are; the result is then NaN, as in ggml.
+   * {@code out = exp(x * scale - max) / sum}. The largest element may be negative infinity only
+   * where all are; the result is then NaN, as in ggml.
    */
   public static void softmax(
       MemorySegment x, long xOffset, MemorySegment out, long outOffset, int n, float scale) {

@@ -24,8 +24,13 @@ public final class RowKernels {
   public interface Binary {
     /** Computes {@code n} elements. */
     void run(
-        MemorySegment a, long aOffset, MemorySegment b, long bOffset, MemorySegment out,
-        long outOffset, int n);
+        MemorySegment a,
+        long aOffset,
+        MemorySegment b,
+        long bOffset,
+        MemorySegment out,
+        long outOffset,
+        int n);
   }
 
   /** Applies a function to each row of source 0. Check the node by {@link #supportsUnary}. */
@@ -41,8 +46,8 @@ public final class RowKernels {
   }
 
   /**
-   * Applies a function to each row of source 0 and the row of source 1 that belongs to it, repeated in
-   * dimensions 1 to 3 where it has fewer. Check the node by {@link #supportsBinary}.
+   * Applies a function to each row of source 0 and the row of source 1 that belongs to it, repeated
+   * in dimensions 1 to 3 where it has fewer. Check the node by {@link #supportsBinary}.
    */
   public static RowBody binary(Binary function) {
     return (task, first, end) -> {
@@ -52,8 +57,13 @@ public final class RowKernels {
       int n = Math.toIntExact(out.ne(0));
       for (long row = first; row < end; row++) {
         function.run(
-            a.data(), a.rowOffset(row), b.data(), repeated(b.info(), out.info(), row), out.data(),
-            out.rowOffset(row), n);
+            a.data(),
+            a.rowOffset(row),
+            b.data(),
+            repeated(b.info(), out.info(), row),
+            out.data(),
+            out.rowOffset(row),
+            n);
       }
     };
   }

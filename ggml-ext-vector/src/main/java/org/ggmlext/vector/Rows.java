@@ -13,15 +13,20 @@ import jdk.incubator.vector.FloatVector;
 /**
  * Element by element arithmetic on rows of F32. A row is a segment and the offset in bytes where it
  * begins; its {@code n} elements follow each other. A result may be written over a row that it is
- * computed from, at the same offset; other overlaps give wrong results. Ranges that a segment does not
- * hold throw {@link IndexOutOfBoundsException}.
+ * computed from, at the same offset; other overlaps give wrong results. Ranges that a segment does
+ * not hold throw {@link IndexOutOfBoundsException}.
  */
 public final class Rows {
   private Rows() {}
 
   /** {@code out = a + b}. */
   public static void add(
-      MemorySegment a, long aOffset, MemorySegment b, long bOffset, MemorySegment out, long outOffset,
+      MemorySegment a,
+      long aOffset,
+      MemorySegment b,
+      long bOffset,
+      MemorySegment out,
+      long outOffset,
       int n) {
     int i = 0;
     for (int end = SPECIES.loopBound(n); i < end; i += LENGTH) {
@@ -35,7 +40,12 @@ public final class Rows {
 
   /** {@code out = a * b}. */
   public static void mul(
-      MemorySegment a, long aOffset, MemorySegment b, long bOffset, MemorySegment out, long outOffset,
+      MemorySegment a,
+      long aOffset,
+      MemorySegment b,
+      long bOffset,
+      MemorySegment out,
+      long outOffset,
       int n) {
     int i = 0;
     for (int end = SPECIES.loopBound(n); i < end; i += LENGTH) {
@@ -49,7 +59,12 @@ public final class Rows {
 
   /** {@code out = x * factor + shift}. */
   public static void scale(
-      MemorySegment x, long xOffset, MemorySegment out, long outOffset, int n, float factor,
+      MemorySegment x,
+      long xOffset,
+      MemorySegment out,
+      long outOffset,
+      int n,
+      float factor,
       float shift) {
     FloatVector factors = FloatVector.broadcast(SPECIES, factor);
     FloatVector shifts = FloatVector.broadcast(SPECIES, shift);

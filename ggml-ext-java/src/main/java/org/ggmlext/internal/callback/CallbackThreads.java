@@ -9,8 +9,8 @@ public final class CallbackThreads {
   private CallbackThreads() {}
 
   /**
-   * Gives the current thread a class loader and a name where it came without: such a thread was made
-   * outside of Java.
+   * Gives the current thread a class loader and a name where it came without: such a thread was
+   * made outside of Java.
    */
   public static void adopt() {
     Thread thread = Thread.currentThread();

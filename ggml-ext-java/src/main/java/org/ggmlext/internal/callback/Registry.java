@@ -32,7 +32,10 @@ public final class Registry {
    * @return that status
    */
   public static int operator(
-      OperatorTarget target, String name, int attributesSize, ToIntFunction<MemorySegment> register) {
+      OperatorTarget target,
+      String name,
+      int attributesSize,
+      ToIntFunction<MemorySegment> register) {
     long slot = Callbacks.OPERATORS.add(target);
     int status = ggml_ext_h.GGML_EXT_STATUS_FAILED();
     try (Arena arena = Arena.ofConfined()) {

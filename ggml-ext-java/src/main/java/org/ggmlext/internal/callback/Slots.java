@@ -14,8 +14,7 @@ import org.jspecify.annotations.Nullable;
 final class Slots<T> {
   private record Entry<T>(long id, T value) {}
 
-  private static final VarHandle ELEMENT =
-      MethodHandles.arrayElementVarHandle(Entry[].class);
+  private static final VarHandle ELEMENT = MethodHandles.arrayElementVarHandle(Entry[].class);
 
   private final String what;
   private final ArrayDeque<Integer> free = new ArrayDeque<>();

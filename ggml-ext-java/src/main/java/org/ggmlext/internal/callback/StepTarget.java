@@ -1,6 +1,8 @@
 package org.ggmlext.internal.callback;
 
-/** The Java object behind one planned step; {@code params} is a {@code struct ggml_ext_exec_params}. */
+/**
+ * The Java object behind one planned step; {@code params} is a {@code struct ggml_ext_exec_params}.
+ */
 public interface StepTarget {
   /** One task of one phase. */
   void run(long params, int phase, int ith, int nth) throws Exception;

@@ -12,8 +12,9 @@ import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodHandles;
 
 /**
- * One upcall stub for each kind of callback, for as long as the process lives: C may keep the address
- * of a stub beyond any registration. Which object is meant says the number in the user data.
+ * One upcall stub for each kind of callback, for as long as the process lives: C may keep the
+ * address of a stub beyond any registration. Which object is meant says the number in the user
+ * data.
  */
 public final class Stubs {
   /** A C pointer, passed as a number. */
@@ -40,8 +41,7 @@ public final class Stubs {
 
   private Stubs() {}
 
-  private static MemorySegment make(
-      String method, MemoryLayout result, MemoryLayout... arguments) {
+  private static MemorySegment make(String method, MemoryLayout result, MemoryLayout... arguments) {
     return stub(method, FunctionDescriptor.of(result, arguments));
   }
 
@@ -52,8 +52,7 @@ public final class Stubs {
   private static MemorySegment stub(String method, FunctionDescriptor descriptor) {
     try {
       MethodHandle target =
-          MethodHandles.lookup()
-              .findStatic(Callbacks.class, method, descriptor.toMethodType());
+          MethodHandles.lookup().findStatic(Callbacks.class, method, descriptor.toMethodType());
       return Linker.nativeLinker().upcallStub(target, descriptor, Arena.global());
     } catch (ReflectiveOperationException e) {
       throw new AssertionError(method, e);
