@@ -6,7 +6,9 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.ggmlext.probe.LoadProbe;
 
@@ -67,15 +69,24 @@ final class ForkedJvm {
    * Runs the library as the named module that it is; the natives jars are there, but not required.
    */
   ForkedJvm named() {
-    String entries = String.join(File.pathSeparator, modulePath());
+    // A folder of natives that is not packed yet is no module.
+    Map<Boolean, List<String>> byKind =
+        modulePath().stream()
+            .collect(
+                Collectors.partitioningBy(
+                    entry ->
+                        Files.isRegularFile(Path.of(entry))
+                            || Files.exists(Path.of(entry, "module-info.class"))));
+    List<String> others = new ArrayList<>(byKind.get(false));
+    others.add(Path.of("target/test-classes").toAbsolutePath().toString());
     path =
         List.of(
             "-p",
-            entries,
+            String.join(File.pathSeparator, byKind.get(true)),
             "--add-modules",
             "org.ggmlext",
             "-cp",
-            Path.of("target/test-classes").toAbsolutePath().toString());
+            String.join(File.pathSeparator, others));
     return this;
   }
 

@@ -9,7 +9,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import org.ggmlext.Ggml;
-import org.ggmlext.GgmlOptions;
+import org.ggmlext.ext.Extensions;
 
 /**
  * What tests run in processes of their own, outside the packages of the library; prints what it
@@ -21,20 +21,17 @@ public final class LoadProbe {
   /**
    * Runs one probe.
    *
-   * @param arguments {@code load}, {@code open LIBRARY} before loading, {@code twice FOLDER
-   *     FOLDER}, or {@code loaders}
+   * @param arguments {@code load}, {@code attach}, {@code open LIBRARY} before loading, or {@code
+   *     loaders}
    */
   public static void main(String[] arguments) {
     try {
       switch (arguments[0]) {
         case "load" -> print(Ggml.load());
+        case "attach" -> System.out.println("abi=" + Extensions.attach(Ggml.load()).abi());
         case "open" -> {
           SymbolLookup.libraryLookup(Path.of(arguments[1]), Arena.global());
           print(Ggml.load());
-        }
-        case "twice" -> {
-          print(Ggml.load(GgmlOptions.at(Path.of(arguments[1]))));
-          Ggml.load(GgmlOptions.at(Path.of(arguments[2])));
         }
         case "loaders" -> {
           describeInLoader("first");
@@ -69,6 +66,7 @@ public final class LoadProbe {
       throw new AssertionError("the class loaders share their classes");
     }
     Object ggml = type.getMethod("load").invoke(null);
+    loader.loadClass(Extensions.class.getName()).getMethod("attach", type).invoke(null, ggml);
     System.out.println(
         "%s=%s %s"
             .formatted(

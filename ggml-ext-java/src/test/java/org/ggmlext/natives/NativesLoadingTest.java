@@ -1,6 +1,5 @@
 package org.ggmlext.natives;
 
-import static java.nio.file.StandardCopyOption.REPLACE_EXISTING;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.io.IOException;
@@ -17,7 +16,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** Loads ggml in processes of their own, from the natives jar and from folders right and wrong. */
-class LoadingTest {
+class NativesLoadingTest {
   @TempDir Path temporary;
 
   @ParameterizedTest(name = "named modules: {0}")
@@ -31,6 +30,18 @@ class LoadingTest {
     assertThat(result.value("base"))
         .startsWith(cache().toRealPath() + "/linux-x86_64-")
         .endsWith("/libggml-base.so");
+  }
+
+  @ParameterizedTest(name = "named modules: {0}")
+  @ValueSource(booleans = {false, true})
+  @DisplayName("JAVA-5: libggml-ext comes from its natives jar as well")
+  void layerFromJar(boolean named) throws Exception {
+    Result result = (named ? fork().named() : fork()).run(temporary, "attach");
+    assertThat(result.status()).as(result.output()).isZero();
+    assertThat(result.value("abi")).isNotEmpty();
+    try (Stream<Path> folders = Files.list(cache())) {
+      assertThat(folders).hasSize(2);
+    }
   }
 
   @Test
@@ -87,16 +98,6 @@ class LoadingTest {
   }
 
   @Test
-  @DisplayName("issue list: a library that is no ggml is refused by the function that it lacks")
-  void noGgmlInside() throws Exception {
-    Path home = copyOfGgml("home");
-    Path base = home.resolve("libggml-base.so");
-    Files.copy(libm(), base, REPLACE_EXISTING);
-    assertThat(loadFrom(home))
-        .isEqualTo(base + " is a library, but not ggml's: it has no function ggml_init");
-  }
-
-  @Test
   @DisplayName("issue list: a second copy of ggml-base, loaded by somebody else, is refused")
   void secondCopyOfOthers() throws Exception {
     Path foreign = copyOfGgml("foreign").resolve("libggml-base.so");
@@ -106,19 +107,6 @@ class LoadingTest {
     assertThat(result.value("message"))
         .contains("has loaded " + foreign + " already")
         .contains("a second copy of ggml, " + home.resolve("libggml-base.so"));
-  }
-
-  @Test
-  @DisplayName("issue list: a second copy of ggml-base, loaded by ourselves, is refused")
-  void secondCopyOfOurs() throws Exception {
-    Path first = copyOfGgml("first");
-    Path second = copyOfGgml("second");
-    Result result = fork().run(temporary, "twice", first.toString(), second.toString());
-    assertThat(result.value("exception")).isEqualTo("java.lang.IllegalStateException");
-    assertThat(result.value("message"))
-        .isEqualTo(
-            "ggml is loaded from %s already; a process cannot load %s as well"
-                .formatted(first, second));
   }
 
   @Test
@@ -145,7 +133,7 @@ class LoadingTest {
   }
 
   @Test
-  @DisplayName("issue list: two class loaders of one process use the same ggml")
+  @DisplayName("issue list: two class loaders of one process use the same ggml and the same layer")
   void twoClassLoaders() throws Exception {
     Result result = fork().run(temporary, "loaders");
     assertThat(result.status()).as(result.output()).isZero();
@@ -180,16 +168,5 @@ class LoadingTest {
       }
     }
     return home;
-  }
-
-  /** A library that is surely on this machine: Java itself uses it. */
-  private static Path libm() throws IOException {
-    try (Stream<String> lines = Files.lines(Path.of("/proc/self/maps"))) {
-      return lines
-          .filter(line -> line.contains("/libm.so") || line.contains("/libm-"))
-          .map(line -> Path.of(line.substring(line.indexOf('/'))))
-          .findFirst()
-          .orElseThrow();
-    }
   }
 }
