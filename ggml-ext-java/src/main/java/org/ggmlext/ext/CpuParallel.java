@@ -10,6 +10,7 @@ import org.ggmlext.internal.callback.CallbackThreads;
 import org.ggmlext.internal.callback.ParallelTarget;
 import org.ggmlext.internal.callback.Registry;
 import org.ggmlext.internal.callback.Stubs;
+import org.jspecify.annotations.Nullable;
 
 /** Asks the layer's parallel service to run a task. */
 final class CpuParallel {
@@ -50,7 +51,7 @@ final class CpuParallel {
 
   private static final class Call implements ParallelTarget {
     private final ParallelTask task;
-    private final AtomicReference<Throwable> failure = new AtomicReference<>();
+    private final AtomicReference<@Nullable Throwable> failure = new AtomicReference<>();
 
     Call(ParallelTask task) {
       this.task = task;
@@ -69,11 +70,12 @@ final class CpuParallel {
 
     /** The object itself, not wrapped: it becomes the cause of what compute throws. */
     void rethrow() throws Exception {
-      switch (failure.get()) {
-        case null -> {}
-        case Exception e -> throw e;
-        case Error e -> throw e;
-        case Throwable e -> throw new AssertionError("a task throws no other throwable", e);
+      Throwable thrown = failure.get();
+      if (thrown instanceof Exception exception) {
+        throw exception;
+      }
+      if (thrown instanceof Error error) {
+        throw error;
       }
     }
   }

@@ -19,7 +19,7 @@ public final class Task extends Step {
     phase = newPhase;
     nth = newNth;
     Thread current = Thread.currentThread();
-    if (thread == current) {
+    if (current.equals(thread)) {
       return false;
     }
     thread = current;
