@@ -2,11 +2,12 @@ package org.ggmlext.ext;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
-import static org.assertj.core.api.Assertions.within;
 
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import org.ggmlext.GgmlException;
 import org.ggmlext.Tensor;
@@ -16,72 +17,101 @@ import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
+/** Kernel libraries, compiled from src/test/c by the machine's C compiler. */
 class KernelLibraryTest {
   private final Workbench bench = new Workbench();
+
+  @TempDir Path folder;
 
   @AfterEach
   void close() {
     bench.close();
   }
 
+  private Path compile(String... options) throws IOException, InterruptedException {
+    Path library = folder.resolve("libtest-kernels.so");
+    List<String> command = new ArrayList<>(List.of("cc", "-std=c11", "-Wall", "-Wextra", "-Werror"));
+    command.addAll(List.of(options));
+    command.addAll(
+        List.of("-shared", "-fPIC", "-fvisibility=hidden", "-I", "../native/include", "-o"));
+    command.addAll(List.of(library.toString(), "src/test/c/test_kernels.c"));
+    command.add(ExtLocator.library(null).toString());
+    Process compiler = new ProcessBuilder(command).redirectErrorStream(true).start();
+    String output = new String(compiler.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+    assertThat(compiler.waitFor()).as(output).isZero();
+    return library;
+  }
+
+  private KernelLibrary library() throws IOException, InterruptedException {
+    return KernelLibrary.load(compile());
+  }
+
+  private LibraryRegistration register(KernelLibrary library) {
+    LibraryRegistration registration = bench.ext.register(bench.cpu, library);
+    bench.atEnd(registration::close);
+    return registration;
+  }
+
   @Test
-  @DisplayName("JAVA-5: a bundled library's kernels run beside a Java kernel in one graph")
-  void mixed() {
-    LibraryRegistration library = bench.ext.register(bench.cpu, KernelLibrary.bundled("cpu"));
-    bench.atEnd(library::close);
-    assertThat(library.registrations()).isNotEmpty();
+  @DisplayName("JAVA-5: a library's kernels run beside a Java kernel in one graph")
+  void mixed() throws Exception {
+    LibraryRegistration library = register(library());
+    assertThat(library.registrations()).hasSize(2);
     bench.register(
-        Kernel.builder(Workbench.unique("test.sqr"), "SQR")
+        Kernel.builder(Workbench.unique("test.sqrt"), "SQRT")
             .rows(
                 (task, first, end) -> {
                   for (long row = first; row < end; row++) {
                     for (long i = 0; i < task.dst().ne(0); i++) {
-                      float v = task.src(0).getFloat(i, row, 0, 0);
-                      task.dst().setFloat(i, row, 0, 0, v * v);
+                      task.dst().setFloat(i, row, 0, 0, 2 * task.src(0).getFloat(i, row, 0, 0));
                     }
                   }
                 }));
-    int k = 256;
-    int n = 64;
-    int m = 48;
-    float[] w = Workbench.values(k * n);
-    float[] x = Workbench.values(k * m);
-    Tensor product =
-        bench.nodes.mulMat(bench.input(w, k, n), bench.nodes.sqr(bench.input(x, k, m)));
-    float[] out = bench.compute(product);
-    for (int row = 0; row < m; row++) {
-      for (int column = 0; column < n; column++) {
-        double sum = 0;
-        for (int i = 0; i < k; i++) {
-          double v = x[row * k + i];
-          sum += w[column * k + i] * v * v;
-        }
-        assertThat((double) out[row * n + column]).isCloseTo(sum, within(1e-3));
-      }
-    }
+    Tensor x = bench.input(new float[] {1, 2, 3}, 3);
+    assertThat(bench.compute(bench.nodes.sqrt(bench.nodes.sqr(x)))).containsExactly(2002, 2008, 2018);
+    assertThat(library.registrations().getFirst().stats().executed()).isEqualTo(1);
+  }
+
+  @Test
+  @DisplayName("JAVA-4: an error from a native kernel carries its message")
+  void nativeError() throws Exception {
+    register(library());
+    Tensor x = bench.input(new float[] {1, 2, 3}, 3);
+    assertThatThrownBy(() -> bench.compute(bench.nodes.sin(x)))
+        .isInstanceOf(GgmlException.class)
+        .hasMessageContaining("test.c.sin")
+        .hasMessageContaining("the C kernel has no mood for this");
+    assertThat(bench.compute(bench.nodes.sqr(x))).containsExactly(1001, 1004, 1009);
+  }
+
+  @Test
+  @DisplayName("JAVA-5: a library that refuses to register says why")
+  void refuses() throws Exception {
+    KernelLibrary library = KernelLibrary.load(compile("-DTEST_KERNELS_FAIL"));
+    assertThatThrownBy(() -> bench.ext.register(bench.cpu, library))
+        .isInstanceOf(GgmlException.class)
+        .hasMessageContaining("libtest-kernels.so")
+        .hasMessageContaining("this library wants another processor");
   }
 
   @Test
   @DisplayName("JAVA-5: registering a library twice is refused with a message, and the first stays")
-  void twice() {
-    KernelLibrary cpu = KernelLibrary.bundled("cpu");
-    LibraryRegistration first = bench.ext.register(bench.cpu, cpu);
-    bench.atEnd(first::close);
-    assertThatThrownBy(() -> bench.ext.register(bench.cpu, cpu))
+  void twice() throws Exception {
+    KernelLibrary library = library();
+    LibraryRegistration first = register(library);
+    assertThatThrownBy(() -> bench.ext.register(bench.cpu, library))
         .isInstanceOf(GgmlException.class)
-        .hasMessageContaining(bench.cpu.name());
+        .hasMessageContaining("test.c.sqr");
     assertThat(first.registrations()).allMatch(Registration::isOpen);
     first.close();
     first.close();
-    LibraryRegistration again = bench.ext.register(bench.cpu, cpu);
-    again.close();
-    assertThat(again.registrations()).noneMatch(Registration::isOpen);
+    assertThat(first.registrations()).noneMatch(Registration::isOpen);
+    register(library);
   }
 
   @Test
-  @DisplayName(
-      "JAVA-5: a missing file, a file that is no library and another library are told apart")
-  void notALibrary(@TempDir Path folder) throws IOException {
+  @DisplayName("JAVA-5: a missing file, a file that is no library and another library are told apart")
+  void notALibrary() throws IOException {
     Path missing = folder.resolve("missing.so");
     assertThatThrownBy(() -> KernelLibrary.load(missing))
         .isInstanceOf(GgmlException.class)
