@@ -1,0 +1,131 @@
+#include "weights.h"
+
+#include "ggml-ext-kernels/gemm_f32.h"
+#include "ggml-ext-kernels/gemm_i8.h"
+#include "threads.h"
+
+#include <cstdlib>
+#include <new>
+
+namespace cpu_ops {
+
+namespace {
+
+constexpr size_t  LINE        = 64;
+constexpr size_t  SMALL       = size_t{32} << 10; // a weight up to this size is printed as a whole
+constexpr int64_t PART_ROWS   = 128;
+constexpr int64_t MOST_PARTS  = 64;
+constexpr int64_t WIDEST_PANEL = 64; // only the kernels know where their panels begin: a print covers one more on both sides
+
+uint64_t mixed(uint64_t h, const char * bytes, size_t n) {
+    constexpr uint64_t odd[8] = {0x9e3779b97f4a7c15, 0xbf58476d1ce4e5b9, 0x94d049bb133111eb, 0xd6e8feb86659fd93,
+                                 0xa0761d6478bd642f, 0xe7037ed1a0b428db, 0x8ebc6af09c88c6e3, 0x589965cc75374cc3};
+    uint64_t words[8] = {};
+    std::memcpy(words, bytes, n);
+    uint64_t sum = 0;
+    for (int i = 0; i < 8; ++i) {
+        sum += words[i] * odd[i];
+    }
+    h = (h ^ sum) * odd[0];
+    return h ^ (h >> 29);
+}
+
+size_t packed_size(const weight_shape & w) {
+    return w.type == TYPE_I8 ? ggml_ext_cpu_gemm_i8_packed_size(w.n, w.k) : ggml_ext_cpu_gemm_f32_packed_size(w.n, w.k);
+}
+
+} // namespace
+
+void packed_weight::free_aligned::operator()(void * p) const {
+    std::free(p);
+}
+
+packed_weight::packed_weight(const weight_shape & shape, bool constant)
+    : shape_(shape), constant_(constant), size_(packed_size(shape)), data_(std::aligned_alloc(ALIGNMENT, aligned(size_))),
+      parts_(static_cast<size_t>(std::clamp(shape.n / PART_ROWS, int64_t{1}, MOST_PARTS))) {
+    if (data_ == nullptr) {
+        throw std::bad_alloc();
+    }
+}
+
+int packed_weight::pack(int ith, int nth) {
+    return shape_.type == TYPE_I8
+               ? ggml_ext_cpu_gemm_i8_pack(shape_.n, shape_.k, static_cast<const int8_t *>(shape_.data), shape_.stride, data_.get(), size_, ith, nth)
+               : ggml_ext_cpu_gemm_f32_pack(shape_.n, shape_.k, static_cast<const float *>(shape_.data), shape_.stride, data_.get(), size_, ith, nth);
+}
+
+uint64_t packed_weight::print(int64_t first, int64_t end) const {
+    const size_t row   = static_cast<size_t>(shape_.k) * (shape_.type == TYPE_I8 ? 1 : sizeof(float));
+    const size_t lines = (row + LINE - 1) / LINE;
+    const bool   whole = row * static_cast<size_t>(shape_.n) <= SMALL;
+    uint64_t     h     = 1;
+    for (int64_t i = first; i < end; ++i) {
+        const char * bytes = static_cast<const char *>(shape_.data) + static_cast<size_t>(i) * shape_.stride;
+        const size_t begin = whole ? 0 : static_cast<size_t>(i) % lines;
+        const size_t last  = whole ? lines : begin + 1;
+        for (size_t line = begin; line < last; ++line) {
+            h = mixed(h, bytes + line * LINE, std::min(LINE, row - line * LINE));
+        }
+    }
+    return h;
+}
+
+int packed_weight::update(int ith, int nth) {
+    if (!constant_) {
+        return pack(ith, nth);
+    }
+    const auto n = static_cast<int>(parts_.size());
+    for (int i = ith; i < n; i += nth) {
+        part &                      p     = parts_[static_cast<size_t>(i)];
+        const int64_t               first = std::max(int64_t{0}, shape_.n * i / n - WIDEST_PANEL);
+        const int64_t               end   = std::min(shape_.n, shape_.n * (i + 1) / n + WIDEST_PANEL);
+        std::lock_guard<std::mutex> lock(p.mutex);
+        const uint64_t              now = print(first, end);
+        if (p.packed && p.print == now) {
+            continue;
+        }
+        if (const int status = pack(i, n); status != GGML_EXT_CPU_OK) {
+            return status;
+        }
+        p.packed = true;
+        p.print  = now;
+    }
+    return GGML_EXT_CPU_OK;
+}
+
+std::shared_ptr<packed_weight> weight_cache::get(const weight_shape & shape) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    for (auto it = all_.begin(); it != all_.end(); ++it) {
+        if ((*it)->shape() == shape) {
+            all_.splice(all_.begin(), all_, it);
+            return all_.front();
+        }
+    }
+    all_.push_front(std::make_shared<packed_weight>(shape, true));
+    auto weight = all_.front();
+    drop_idle();
+    return weight;
+}
+
+void weight_cache::drop_idle() {
+    size_t idle = 0;
+    for (auto it = all_.begin(); it != all_.end();) {
+        idle += it->use_count() == 1 ? (*it)->size() : 0;
+        it = it->use_count() == 1 && idle > MOST_IDLE ? all_.erase(it) : std::next(it);
+    }
+}
+
+int weight_slot::update(weight_cache & cache, const ggml_ext_tensor & weight, int ith, int nth) {
+    const weight_shape shape{weight.data, weight.ne[1], weight.ne[0], weight.nb[1], weight.type};
+    packed_weight *    found;
+    {
+        std::lock_guard<std::mutex> lock(mutex_);
+        if (weight_ == nullptr || !(weight_->shape() == shape)) {
+            weight_ = is_weight(weight) ? cache.get(shape) : std::make_shared<packed_weight>(shape, false);
+        }
+        found = weight_.get();
+    }
+    return found->update(ith, nth);
+}
+
+} // namespace cpu_ops

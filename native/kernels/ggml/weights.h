@@ -1,0 +1,89 @@
+#pragma once
+
+// Packed copies of weights (CACHE-1). A copy takes as much memory as the weight, rounded up to whole panels (32 columns at most),
+// and lives outside ggml's buffers, so ggml's own reports do not count it. It is found by the weight's address and shared by all
+// plans and backends; copies that no plan uses any more are kept, up to MOST_IDLE bytes, and all go when the kernels are withdrawn.
+//
+// A copy is checked before each use, so that a weight that was set anew, trained or freed is not taken for the old one: a print of
+// 64 bytes of each row, at alternating places, or of the whole weight where that is small. A caller who changes single elements of
+// a large weight between computations marks it as an input (ggml_set_input): inputs are never packed.
+
+#include "node.h"
+
+#include <list>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+namespace cpu_ops {
+
+struct weight_shape {
+    const void * data;
+    int64_t      n, k;
+    size_t       stride; // bytes between rows
+    int32_t      type;   // F32 or I8
+
+    bool operator==(const weight_shape & o) const {
+        return data == o.data && n == o.n && k == o.k && stride == o.stride && type == o.type;
+    }
+};
+
+class packed_weight {
+public:
+    // `constant`: only what changed is packed again; else everything is, at each update
+    packed_weight(const weight_shape & shape, bool constant);
+
+    const weight_shape & shape() const { return shape_; }
+    const void *         data() const { return data_.get(); }
+    size_t               size() const { return size_; }
+
+    // Called by each of nth threads; a barrier must follow before the copy is used. Returns a kernel status.
+    int update(int ith, int nth);
+
+private:
+    struct part {
+        std::mutex mutex; // two backends may come to a new weight at the same time
+        bool       packed = false;
+        uint64_t   print  = 0;
+    };
+    struct free_aligned {
+        void operator()(void * p) const;
+    };
+
+    int      pack(int ith, int nth);
+    uint64_t print(int64_t first, int64_t end) const;
+
+    const weight_shape                  shape_;
+    const bool                          constant_;
+    const size_t                        size_;
+    std::unique_ptr<void, free_aligned> data_;
+    std::vector<part>                   parts_;
+};
+
+class weight_cache {
+public:
+    static constexpr size_t MOST_IDLE = size_t{512} << 20;
+
+    std::shared_ptr<packed_weight> get(const weight_shape & shape);
+
+private:
+    void drop_idle();
+
+    std::mutex                                mutex_;
+    std::list<std::shared_ptr<packed_weight>> all_; // last used first
+};
+
+// The weight of one planned step.
+class weight_slot {
+public:
+    // As packed_weight::update, for the weight that the node has now. Throws std::bad_alloc.
+    int update(weight_cache & cache, const ggml_ext_tensor & weight, int ith, int nth);
+
+    const packed_weight & get() const { return *weight_; }
+
+private:
+    std::mutex                     mutex_;
+    std::shared_ptr<packed_weight> weight_;
+};
+
+} // namespace cpu_ops
