@@ -39,8 +39,12 @@ std::vector<double> interleaved(const std::vector<side> & sides) {
 }
 
 #ifndef GGML_EXT_BENCH_ONEDNN
-std::function<void()> onednn_f32(int64_t, int64_t, int64_t, const float *, const float *, float *) { return {}; }
-std::function<void()> onednn_i8(int64_t, int64_t, int64_t, const uint8_t *, const int8_t *, int32_t *) { return {}; }
+std::function<void()> onednn_f32(int64_t, int64_t, int64_t, const float *, const float *, float *) {
+    return {};
+}
+std::function<void()> onednn_i8(int64_t, int64_t, int64_t, const uint8_t *, const int8_t *, int32_t *) {
+    return {};
+}
 #endif
 
 } // namespace bench
@@ -49,7 +53,11 @@ int main(int argc, char ** argv) {
     const struct {
         const char * name;
         void (*run)();
-    } families[] = {{"gemm_f32", gemm_f32_bench}, {"quantize_i8", quantize_i8_bench}, {"gemm_i8", gemm_i8_bench}, {"rows", rows_bench}, {"rope", rope_bench}};
+    } families[] = {{"gemm_f32", gemm_f32_bench},
+                    {"quantize_i8", quantize_i8_bench},
+                    {"gemm_i8", gemm_i8_bench},
+                    {"rows", rows_bench},
+                    {"rope", rope_bench}};
 
     std::printf("kernels: %s, one thread\n", ggml_ext_cpu_isa());
     for (const auto & family : families) {

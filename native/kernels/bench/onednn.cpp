@@ -11,8 +11,15 @@ namespace bench {
 namespace {
 
 // x [M, K] times w [N, K] transposed; the weights are reordered once into the layout that oneDNN asks for.
-std::function<void()> matmul(int64_t M, int64_t N, int64_t K, dnnl::memory::data_type x_type, dnnl::memory::data_type w_type,
-                             dnnl::memory::data_type dst_type, const void * x, const void * w, void * dst) {
+std::function<void()> matmul(int64_t                 M,
+                             int64_t                 N,
+                             int64_t                 K,
+                             dnnl::memory::data_type x_type,
+                             dnnl::memory::data_type w_type,
+                             dnnl::memory::data_type dst_type,
+                             const void *            x,
+                             const void *            w,
+                             void *                  dst) {
     using namespace dnnl;
     using tag = memory::format_tag;
     omp_set_num_threads(1);

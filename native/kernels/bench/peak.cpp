@@ -5,7 +5,7 @@
 #include <cstring>
 
 #if defined(__x86_64__)
-#include <immintrin.h>
+#    include <immintrin.h>
 #endif
 
 namespace bench {
@@ -14,20 +14,24 @@ namespace {
 
 constexpr int64_t ROUNDS = 100000;
 
-bool isa_is(const char * name) { return std::strcmp(ggml_ext_cpu_isa(), name) == 0; }
+bool isa_is(const char * name) {
+    return std::strcmp(ggml_ext_cpu_isa(), name) == 0;
+}
 
 #if defined(__x86_64__)
 
-// In assembler, or the compiler would merge equal chains. Twelve of them: more than latency times throughput on the cores that we know.
-#define CHAINS(step) step(0) step(1) step(2) step(3) step(4) step(5) step(6) step(7) step(8) step(9) step(10) step(11)
+// In assembler, or the compiler would merge equal chains. Twelve of them: more than latency times throughput on the
+// cores that we know.
+#    define CHAINS(step)                                                                                               \
+        step(0) step(1) step(2) step(3) step(4) step(5) step(6) step(7) step(8) step(9) step(10) step(11)
 
 __attribute__((target("avx2,fma"))) void f32_avx2() {
-    __m256 s[12] = {};
+    __m256       s[12] = {};
     const __m256 a = _mm256_set1_ps(1.0f), b = _mm256_set1_ps(1e-9f);
     for (int64_t i = 0; i < ROUNDS; i++) {
-#define STEP(c) __asm__ volatile("vfmadd231ps %1, %2, %0" : "+x"(s[c]) : "x"(a), "x"(b));
+#    define STEP(c) __asm__ volatile("vfmadd231ps %1, %2, %0" : "+x"(s[c]) : "x"(a), "x"(b));
         CHAINS(STEP)
-#undef STEP
+#    undef STEP
     }
 }
 
@@ -35,30 +39,30 @@ __attribute__((target("avx2"))) void i8_avx2() {
     __m256i s[12] = {};
     __m256i a = _mm256_set1_epi16(1), b = _mm256_set1_epi16(2), product;
     for (int64_t i = 0; i < ROUNDS; i++) {
-#define STEP(c)                                                                                                        \
-    __asm__ volatile("vpmaddwd %2, %3, %1\n\tvpaddd %1, %0, %0" : "+x"(s[c]), "=&x"(product) : "x"(a), "x"(b));
+#    define STEP(c)                                                                                                    \
+        __asm__ volatile("vpmaddwd %2, %3, %1\n\tvpaddd %1, %0, %0" : "+x"(s[c]), "=&x"(product) : "x"(a), "x"(b));
         CHAINS(STEP)
-#undef STEP
+#    undef STEP
     }
 }
 
 __attribute__((target("avx512f"))) void f32_avx512() {
-    __m512 s[12] = {};
+    __m512       s[12] = {};
     const __m512 a = _mm512_set1_ps(1.0f), b = _mm512_set1_ps(1e-9f);
     for (int64_t i = 0; i < ROUNDS; i++) {
-#define STEP(c) __asm__ volatile("vfmadd231ps %1, %2, %0" : "+v"(s[c]) : "v"(a), "v"(b));
+#    define STEP(c) __asm__ volatile("vfmadd231ps %1, %2, %0" : "+v"(s[c]) : "v"(a), "v"(b));
         CHAINS(STEP)
-#undef STEP
+#    undef STEP
     }
 }
 
 __attribute__((target("avx512f,avx512vnni"))) void i8_avx512() {
-    __m512i s[12] = {};
+    __m512i       s[12] = {};
     const __m512i a = _mm512_set1_epi32(0x01010101), b = _mm512_set1_epi32(0x02020202);
     for (int64_t i = 0; i < ROUNDS; i++) {
-#define STEP(c) __asm__ volatile("vpdpbusd %1, %2, %0" : "+v"(s[c]) : "v"(a), "v"(b));
+#    define STEP(c) __asm__ volatile("vpdpbusd %1, %2, %0" : "+v"(s[c]) : "v"(a), "v"(b));
         CHAINS(STEP)
-#undef STEP
+#    undef STEP
     }
 }
 

@@ -65,7 +65,8 @@ const char * ggml_ext_cpu_status_text(int status) {
         case GGML_EXT_CPU_OK:
             return "ok";
         case GGML_EXT_CPU_INVALID_ARGUMENT:
-            return "invalid argument: a null pointer, an extent below 1, a stride shorter than a row, or ith outside nth";
+            return "invalid argument: a null pointer, an extent below 1, a stride shorter than a row, or ith outside "
+                   "nth";
         case GGML_EXT_CPU_SMALL_BUFFER:
             return "the scratch or packed buffer is smaller than its size function says";
         case GGML_EXT_CPU_WRONG_PACKING:

@@ -16,24 +16,23 @@ isa active_isa();
 // GGML_EXT_SELECT(name) is the active one; GGML_EXT_KERNELS(name) names the one being compiled.
 #define GGML_EXT_KERNELS_3(name, isa) name##_##isa
 #define GGML_EXT_KERNELS_2(name, isa) GGML_EXT_KERNELS_3(name, isa)
-#define GGML_EXT_KERNELS(name)        GGML_EXT_KERNELS_2(name, GGML_EXT_ISA)
+#define GGML_EXT_KERNELS(name) GGML_EXT_KERNELS_2(name, GGML_EXT_ISA)
 
 #if defined(__x86_64__)
-#define GGML_EXT_DECLARE_KERNELS(type, name)                                                                           \
-    extern const type name##_scalar;                                                                                   \
-    extern const type name##_avx2;                                                                                     \
-    extern const type name##_avx512
-#define GGML_EXT_SELECT(name)                                                                                          \
-    (ggml_ext_cpu::active_isa() == ggml_ext_cpu::isa::avx512 ? name##_avx512                                           \
-     : ggml_ext_cpu::active_isa() == ggml_ext_cpu::isa::avx2 ? name##_avx2                                             \
-                                                             : name##_scalar)
+#    define GGML_EXT_DECLARE_KERNELS(type, name)                                                                       \
+        extern const type name##_scalar;                                                                               \
+        extern const type name##_avx2;                                                                                 \
+        extern const type name##_avx512
+#    define GGML_EXT_SELECT(name)                                                                                      \
+        (ggml_ext_cpu::active_isa() == ggml_ext_cpu::isa::avx512 ? name##_avx512                                       \
+         : ggml_ext_cpu::active_isa() == ggml_ext_cpu::isa::avx2 ? name##_avx2                                         \
+                                                                 : name##_scalar)
 #elif defined(__aarch64__)
-#define GGML_EXT_DECLARE_KERNELS(type, name)                                                                           \
-    extern const type name##_scalar;                                                                                   \
-    extern const type name##_neon
-#define GGML_EXT_SELECT(name)                                                                                          \
-    (ggml_ext_cpu::active_isa() == ggml_ext_cpu::isa::neon ? name##_neon : name##_scalar)
+#    define GGML_EXT_DECLARE_KERNELS(type, name)                                                                       \
+        extern const type name##_scalar;                                                                               \
+        extern const type name##_neon
+#    define GGML_EXT_SELECT(name) (ggml_ext_cpu::active_isa() == ggml_ext_cpu::isa::neon ? name##_neon : name##_scalar)
 #else
-#define GGML_EXT_DECLARE_KERNELS(type, name) extern const type name##_scalar
-#define GGML_EXT_SELECT(name)                name##_scalar
+#    define GGML_EXT_DECLARE_KERNELS(type, name) extern const type name##_scalar
+#    define GGML_EXT_SELECT(name) name##_scalar
 #endif

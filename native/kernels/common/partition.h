@@ -22,7 +22,9 @@ using ggml_ext_cpu::tile2d;
 namespace {
 
 // Share ith of nth of [0, n), sizes differing by at most one.
-inline range share(int64_t n, int64_t ith, int64_t nth) { return {n * ith / nth, n * (ith + 1) / nth}; }
+inline range share(int64_t n, int64_t ith, int64_t nth) {
+    return {n * ith / nth, n * (ith + 1) / nth};
+}
 
 // Cuts an m_units x n_units grid into nth rectangles: the smallest largest rectangle wins, then the one
 // that reads fewest rows and columns (m_weight, n_weight: bytes to read for one unit).

@@ -17,7 +17,9 @@ template <typename F> inline void each_vector(int64_t size, const F & f) {
     }
 }
 
-inline vf take(const float * p, int n) { return n == LANES ? load(p) : load_n(p, n); }
+inline vf take(const float * p, int n) {
+    return n == LANES ? load(p) : load_n(p, n);
+}
 
 inline void put(float * p, vf v, int n) {
     if (n == LANES) {

@@ -8,28 +8,44 @@
 #include <string.h>
 
 #if defined(GGML_EXT_ISA_AVX512)
-#include "simd_avx512.h"
+#    include "simd_avx512.h"
 #elif defined(GGML_EXT_ISA_AVX2)
-#include "simd_avx2.h"
+#    include "simd_avx2.h"
 #elif defined(GGML_EXT_ISA_NEON)
-#include "simd_neon.h"
+#    include "simd_neon.h"
 #else
-#include "simd_generic.h"
+#    include "simd_generic.h"
 #endif
 
 namespace {
 
-inline int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
+inline int64_t min64(int64_t a, int64_t b) {
+    return a < b ? a : b;
+}
 
-inline vf load(const float * p) { return *reinterpret_cast<const vf *>(p); }
-inline vi load(const int32_t * p) { return *reinterpret_cast<const vi *>(p); }
-inline void store(float * p, vf v) { *reinterpret_cast<vf *>(p) = v; }
-inline void store(int32_t * p, vi v) { *reinterpret_cast<vi *>(p) = v; }
+inline vf load(const float * p) {
+    return *reinterpret_cast<const vf *>(p);
+}
+inline vi load(const int32_t * p) {
+    return *reinterpret_cast<const vi *>(p);
+}
+inline void store(float * p, vf v) {
+    *reinterpret_cast<vf *>(p) = v;
+}
+inline void store(int32_t * p, vi v) {
+    *reinterpret_cast<vi *>(p) = v;
+}
 
-inline vi set1(int32_t a) { return vi{} + a; }
+inline vi set1(int32_t a) {
+    return vi{} + a;
+}
 
-inline vi bits(vf v) { return reinterpret_cast<vi &>(v); }
-inline vf from_bits(vi v) { return reinterpret_cast<vf &>(v); }
+inline vi bits(vf v) {
+    return reinterpret_cast<vi &>(v);
+}
+inline vf from_bits(vi v) {
+    return reinterpret_cast<vf &>(v);
+}
 
 // The first n lanes, the others zero.
 inline vf load_n(const float * p, int n) {
@@ -38,9 +54,13 @@ inline vf load_n(const float * p, int n) {
     return v;
 }
 
-inline void store_n(float * p, vf v, int n) { memcpy(p, &v, static_cast<size_t>(n) * sizeof(float)); }
+inline void store_n(float * p, vf v, int n) {
+    memcpy(p, &v, static_cast<size_t>(n) * sizeof(float));
+}
 
-inline vf to_float(vi v) { return __builtin_convertvector(v, vf); }
+inline vf to_float(vi v) {
+    return __builtin_convertvector(v, vf);
+}
 
 inline float sum(vf v) {
     float lanes[LANES];

@@ -8,17 +8,29 @@ constexpr int LANES   = 8;
 constexpr int GEMM_MR = 6;
 constexpr int F32_KC  = 384;
 
-typedef float    vf __attribute__((vector_size(32), aligned(4), may_alias));
-typedef int32_t  vi __attribute__((vector_size(32), aligned(4), may_alias));
+typedef float   vf __attribute__((vector_size(32), aligned(4), may_alias));
+typedef int32_t vi __attribute__((vector_size(32), aligned(4), may_alias));
 
-inline vf set1(float a) { return vf(_mm256_set1_ps(a)); }
-inline vf fma(vf a, vf b, vf c) { return vf(_mm256_fmadd_ps(__m256(a), __m256(b), __m256(c))); }
+inline vf set1(float a) {
+    return vf(_mm256_set1_ps(a));
+}
+inline vf fma(vf a, vf b, vf c) {
+    return vf(_mm256_fmadd_ps(__m256(a), __m256(b), __m256(c)));
+}
 // max and min give their second operand where one is NaN.
-inline vf max(vf a, vf b) { return vf(_mm256_max_ps(__m256(a), __m256(b))); }
-inline vf min(vf a, vf b) { return vf(_mm256_min_ps(__m256(a), __m256(b))); }
-inline vi max(vi a, vi b) { return vi(_mm256_max_epi32(__m256i(a), __m256i(b))); }
+inline vf max(vf a, vf b) {
+    return vf(_mm256_max_ps(__m256(a), __m256(b)));
+}
+inline vf min(vf a, vf b) {
+    return vf(_mm256_min_ps(__m256(a), __m256(b)));
+}
+inline vi max(vi a, vi b) {
+    return vi(_mm256_max_epi32(__m256i(a), __m256i(b)));
+}
 
-inline vf swap_pairs(vf v) { return vf(_mm256_permute_ps(__m256(v), 0xB1)); }
+inline vf swap_pairs(vf v) {
+    return vf(_mm256_permute_ps(__m256(v), 0xB1));
+}
 
 inline void store_i8(int8_t * p, vi a, vi b, vi c, vi d) {
     const __m256i ab    = _mm256_packs_epi32(__m256i(a), __m256i(b));

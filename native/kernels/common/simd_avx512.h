@@ -8,17 +8,29 @@ constexpr int LANES   = 16;
 constexpr int GEMM_MR = 12;
 constexpr int F32_KC  = 256;
 
-typedef float    vf __attribute__((vector_size(64), aligned(4), may_alias));
-typedef int32_t  vi __attribute__((vector_size(64), aligned(4), may_alias));
+typedef float   vf __attribute__((vector_size(64), aligned(4), may_alias));
+typedef int32_t vi __attribute__((vector_size(64), aligned(4), may_alias));
 
-inline vf set1(float a) { return vf(_mm512_set1_ps(a)); }
-inline vf fma(vf a, vf b, vf c) { return vf(_mm512_fmadd_ps(__m512(a), __m512(b), __m512(c))); }
+inline vf set1(float a) {
+    return vf(_mm512_set1_ps(a));
+}
+inline vf fma(vf a, vf b, vf c) {
+    return vf(_mm512_fmadd_ps(__m512(a), __m512(b), __m512(c)));
+}
 // max and min give their second operand where one is NaN.
-inline vf max(vf a, vf b) { return vf(_mm512_max_ps(__m512(a), __m512(b))); }
-inline vf min(vf a, vf b) { return vf(_mm512_min_ps(__m512(a), __m512(b))); }
-inline vi max(vi a, vi b) { return vi(_mm512_max_epi32(__m512i(a), __m512i(b))); }
+inline vf max(vf a, vf b) {
+    return vf(_mm512_max_ps(__m512(a), __m512(b)));
+}
+inline vf min(vf a, vf b) {
+    return vf(_mm512_min_ps(__m512(a), __m512(b)));
+}
+inline vi max(vi a, vi b) {
+    return vi(_mm512_max_epi32(__m512i(a), __m512i(b)));
+}
 
-inline vf swap_pairs(vf v) { return vf(_mm512_permute_ps(__m512(v), 0xB1)); }
+inline vf swap_pairs(vf v) {
+    return vf(_mm512_permute_ps(__m512(v), 0xB1));
+}
 
 inline void store_i8(int8_t * p, vi a, vi b, vi c, vi d) {
     __m128i * out = reinterpret_cast<__m128i *>(p);

@@ -8,19 +8,31 @@ constexpr int LANES   = 4;
 constexpr int GEMM_MR = 4;   // rows of x in a register tile; the tile is GEMM_MR x 2 vectors
 constexpr int F32_KC  = 384; // K block of the F32 product
 
-typedef float    vf __attribute__((vector_size(16), aligned(4), may_alias));
-typedef int32_t  vi __attribute__((vector_size(16), aligned(4), may_alias));
+typedef float   vf __attribute__((vector_size(16), aligned(4), may_alias));
+typedef int32_t vi __attribute__((vector_size(16), aligned(4), may_alias));
 
-inline vf set1(float a) { return vf{a, a, a, a}; }
-inline vf fma(vf a, vf b, vf c) { return a * b + c; }
+inline vf set1(float a) {
+    return vf{a, a, a, a};
+}
+inline vf fma(vf a, vf b, vf c) {
+    return a * b + c;
+}
 
 // max and min give their second operand where one is NaN.
-inline vf max(vf a, vf b) { return a > b ? a : b; }
-inline vf min(vf a, vf b) { return a < b ? a : b; }
+inline vf max(vf a, vf b) {
+    return a > b ? a : b;
+}
+inline vf min(vf a, vf b) {
+    return a < b ? a : b;
+}
 
-inline vi max(vi a, vi b) { return a > b ? a : b; }
+inline vi max(vi a, vi b) {
+    return a > b ? a : b;
+}
 
-inline vf swap_pairs(vf v) { return __builtin_shuffle(v, vi{1, 0, 3, 2}); }
+inline vf swap_pairs(vf v) {
+    return __builtin_shuffle(v, vi{1, 0, 3, 2});
+}
 
 // Four vectors of integers within [-128, 127] to 4*LANES bytes.
 inline void store_i8(int8_t * p, vi a, vi b, vi c, vi d) {

@@ -8,16 +8,28 @@ constexpr int LANES   = 4;
 constexpr int GEMM_MR = 8;
 constexpr int F32_KC  = 384;
 
-typedef float    vf __attribute__((vector_size(16), aligned(4), may_alias));
-typedef int32_t  vi __attribute__((vector_size(16), aligned(4), may_alias));
+typedef float   vf __attribute__((vector_size(16), aligned(4), may_alias));
+typedef int32_t vi __attribute__((vector_size(16), aligned(4), may_alias));
 
-inline vf set1(float a) { return vf(vdupq_n_f32(a)); }
-inline vf fma(vf a, vf b, vf c) { return vf(vfmaq_f32(float32x4_t(c), float32x4_t(a), float32x4_t(b))); }
+inline vf set1(float a) {
+    return vf(vdupq_n_f32(a));
+}
+inline vf fma(vf a, vf b, vf c) {
+    return vf(vfmaq_f32(float32x4_t(c), float32x4_t(a), float32x4_t(b)));
+}
 // max and min are NaN where one operand is.
-inline vf max(vf a, vf b) { return vf(vmaxq_f32(float32x4_t(a), float32x4_t(b))); }
-inline vf min(vf a, vf b) { return vf(vminq_f32(float32x4_t(a), float32x4_t(b))); }
-inline vi max(vi a, vi b) { return vi(vmaxq_s32(int32x4_t(a), int32x4_t(b))); }
-inline vf swap_pairs(vf v) { return vf(vrev64q_f32(float32x4_t(v))); }
+inline vf max(vf a, vf b) {
+    return vf(vmaxq_f32(float32x4_t(a), float32x4_t(b)));
+}
+inline vf min(vf a, vf b) {
+    return vf(vminq_f32(float32x4_t(a), float32x4_t(b)));
+}
+inline vi max(vi a, vi b) {
+    return vi(vmaxq_s32(int32x4_t(a), int32x4_t(b)));
+}
+inline vf swap_pairs(vf v) {
+    return vf(vrev64q_f32(float32x4_t(v)));
+}
 
 // Four vectors of integers within [-128, 127] to 4*LANES bytes.
 inline void store_i8(int8_t * p, vi a, vi b, vi c, vi d) {

@@ -26,7 +26,9 @@ inline vf exp_sum(vf hi, vf lo) {
     return p * from_bits((half + 127) << 23) * from_bits((n - half + 127) << 23);
 }
 
-inline vf exp(vf x) { return exp_sum(x, vf{}); }
+inline vf exp(vf x) {
+    return exp_sum(x, vf{});
+}
 
 // x * Phi(x). The tail Phi(-|x|) is exp(-x^2/2) times a smooth function, so that the relative error is
 // small where 1 + erf(x/sqrt 2) would cancel; x^2 is split so that its rounding does not reach the exponent.

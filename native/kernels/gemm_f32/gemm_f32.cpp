@@ -5,7 +5,9 @@ namespace {
 
 constexpr char KIND[8] = "gemmf32";
 
-int64_t panel_count(int64_t n) { return (n + GGML_EXT_SELECT(gemm_f32).nr - 1) / GGML_EXT_SELECT(gemm_f32).nr; }
+int64_t panel_count(int64_t n) {
+    return (n + GGML_EXT_SELECT(gemm_f32).nr - 1) / GGML_EXT_SELECT(gemm_f32).nr;
+}
 
 bool valid(const ggml_ext_cpu_gemm_f32_args & a, int ith, int nth) {
     return a.M >= 1 && a.N >= 1 && a.K >= 1 && a.packed && a.x && a.dst && ith >= 0 && ith < nth &&
@@ -20,12 +22,12 @@ size_t ggml_ext_cpu_gemm_f32_packed_size(int64_t N, int64_t K) {
     if (N < 1 || K < 1) {
         return 0;
     }
-    return sizeof(packed_head) +
-           static_cast<size_t>(panel_count(N)) * static_cast<size_t>(K) * static_cast<size_t>(GGML_EXT_SELECT(gemm_f32).nr) * sizeof(float);
+    return sizeof(packed_head) + static_cast<size_t>(panel_count(N)) * static_cast<size_t>(K) *
+                                     static_cast<size_t>(GGML_EXT_SELECT(gemm_f32).nr) * sizeof(float);
 }
 
-int ggml_ext_cpu_gemm_f32_pack(int64_t N, int64_t K, const float * w, size_t w_stride, void * packed,
-                               size_t packed_size, int ith, int nth) {
+int ggml_ext_cpu_gemm_f32_pack(
+    int64_t N, int64_t K, const float * w, size_t w_stride, void * packed, size_t packed_size, int ith, int nth) {
     if (N < 1 || K < 1 || !w || !packed || ith < 0 || ith >= nth ||
         (N > 1 && w_stride < static_cast<size_t>(K) * sizeof(float))) {
         return GGML_EXT_CPU_INVALID_ARGUMENT;
@@ -42,8 +44,9 @@ int ggml_ext_cpu_gemm_f32_pack(int64_t N, int64_t K, const float * w, size_t w_s
     for (int64_t p = mine.begin; p < mine.end; p++) {
         const int64_t n0   = p * kernels.nr;
         const int64_t left = N - n0;
-        kernels.pack_panel(reinterpret_cast<const float *>(reinterpret_cast<const char *>(w) + static_cast<size_t>(n0) * w_stride),
-                           w_stride, left < kernels.nr ? left : kernels.nr, K, panels + n0 * K);
+        kernels.pack_panel(
+            reinterpret_cast<const float *>(reinterpret_cast<const char *>(w) + static_cast<size_t>(n0) * w_stride),
+            w_stride, left < kernels.nr ? left : kernels.nr, K, panels + n0 * K);
     }
     return GGML_EXT_CPU_OK;
 }
@@ -56,8 +59,8 @@ size_t ggml_ext_cpu_gemm_f32_scratch_size(int64_t M, int64_t N, int64_t K) {
     return rows < 1 || depth < 1 ? 0 : static_cast<size_t>(rows * depth) * sizeof(float);
 }
 
-int ggml_ext_cpu_gemm_f32(const struct ggml_ext_cpu_gemm_f32_args * args, void * scratch, size_t scratch_size, int ith,
-                          int nth) {
+int ggml_ext_cpu_gemm_f32(
+    const struct ggml_ext_cpu_gemm_f32_args * args, void * scratch, size_t scratch_size, int ith, int nth) {
     if (!args || !scratch || !valid(*args, ith, nth)) {
         return GGML_EXT_CPU_INVALID_ARGUMENT;
     }
@@ -69,10 +72,12 @@ int ggml_ext_cpu_gemm_f32(const struct ggml_ext_cpu_gemm_f32_args * args, void *
         return GGML_EXT_CPU_WRONG_PACKING;
     }
     const gemm_f32_kernels & kernels = GGML_EXT_SELECT(gemm_f32);
-    const float * panels = reinterpret_cast<const float *>(static_cast<const char *>(args->packed) + sizeof(packed_head));
+    const float *            panels =
+        reinterpret_cast<const float *>(static_cast<const char *>(args->packed) + sizeof(packed_head));
     const int64_t m_units = (args->M + kernels.mr - 1) / kernels.mr;
     const tile2d  mine    = share_grid(m_units, panel_count(args->N), kernels.mr, kernels.nr, ith, nth);
-    const range   rows    = {mine.m.begin * kernels.mr, mine.m.end * kernels.mr < args->M ? mine.m.end * kernels.mr : args->M};
+    const range   rows    = {mine.m.begin * kernels.mr,
+                        mine.m.end * kernels.mr < args->M ? mine.m.end * kernels.mr : args->M};
     if (rows.begin < rows.end && mine.n.begin < mine.n.end) {
         kernels.run(*args, panels, rows, mine.n, static_cast<float *>(scratch));
     }

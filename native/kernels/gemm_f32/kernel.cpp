@@ -21,7 +21,8 @@ void pack_panel(const float * w, size_t w_stride, int64_t columns, int64_t k, fl
             }
             continue;
         }
-        const float * row = reinterpret_cast<const float *>(reinterpret_cast<const char *>(w) + static_cast<size_t>(j) * w_stride);
+        const float * row =
+            reinterpret_cast<const float *>(reinterpret_cast<const char *>(w) + static_cast<size_t>(j) * w_stride);
         for (int64_t i = 0; i < k; i++) {
             panel[i * NR + j] = row[i];
         }
@@ -31,7 +32,8 @@ void pack_panel(const float * w, size_t w_stride, int64_t columns, int64_t k, fl
 // rows rows of x, interleaved: out[i*rows + r] = x[r][i].
 void pack_rows(const float * x, size_t x_stride, int rows, int64_t depth, float * out) {
     for (int r = 0; r < rows; r++) {
-        const float * row = reinterpret_cast<const float *>(reinterpret_cast<const char *>(x) + static_cast<size_t>(r) * x_stride);
+        const float * row =
+            reinterpret_cast<const float *>(reinterpret_cast<const char *>(x) + static_cast<size_t>(r) * x_stride);
         for (int64_t i = 0; i < depth; i++) {
             out[i * rows + r] = row[i];
         }
@@ -65,7 +67,8 @@ __attribute__((noinline)) void activate(const output & out, int rows) {
 }
 
 // Not inlined, and no second loop where one step is all: else the sums leave their registers.
-template <int MR> __attribute__((noinline)) void tile(int64_t depth, const float * x, const float * w, const output & out) {
+template <int MR>
+__attribute__((noinline)) void tile(int64_t depth, const float * x, const float * w, const output & out) {
     constexpr int U = 2 * MR >= MIN_SUMS ? 1 : MIN_SUMS / (2 * MR); // steps of k with sums of their own
 
     vf      sums[U][MR][2] = {};
@@ -148,32 +151,35 @@ template <int MR> void tile_of(int rows, int64_t depth, const float * x, const f
     }
 }
 
-void run(const ggml_ext_cpu_gemm_f32_args & args, const float * panels, range rows, range panel_range, float * scratch) {
+void run(
+    const ggml_ext_cpu_gemm_f32_args & args, const float * panels, range rows, range panel_range, float * scratch) {
     const int64_t k_blocks = (args.K + F32_KC - 1) / F32_KC;
     for (int64_t m0 = rows.begin; m0 < rows.end; m0 += MC) {
         const int64_t block_rows = min64(MC, rows.end - m0);
         const int64_t tiles      = (block_rows + GEMM_MR - 1) / GEMM_MR; // of equal height, plus or minus one row
         for (int64_t kb = 0; kb < k_blocks; kb++) {
-            const range k = share(args.K, kb, k_blocks);
+            const range   k     = share(args.K, kb, k_blocks);
             const int64_t depth = k.end - k.begin;
             for (int64_t t = 0; t < tiles; t++) {
                 const range   r   = share(block_rows, t, tiles);
                 const float * row = reinterpret_cast<const float *>(reinterpret_cast<const char *>(args.x) +
                                                                     static_cast<size_t>(m0 + r.begin) * args.x_stride);
-                pack_rows(row + k.begin, args.x_stride, static_cast<int>(r.end - r.begin), depth, scratch + r.begin * depth);
+                pack_rows(row + k.begin, args.x_stride, static_cast<int>(r.end - r.begin), depth,
+                          scratch + r.begin * depth);
             }
             for (int64_t p = panel_range.begin; p < panel_range.end; p++) {
                 const float * w = panels + p * args.K * NR + k.begin * NR;
                 for (int64_t t = 0; t < tiles; t++) {
                     const range r = share(block_rows, t, tiles);
                     output      out;
-                    out.stride  = args.dst_stride;
-                    out.dst     = reinterpret_cast<float *>(reinterpret_cast<char *>(args.dst) +
-                                                        static_cast<size_t>(m0 + r.begin) * args.dst_stride) + p * NR;
-                    out.bias    = args.bias ? args.bias + p * NR : nullptr;
-                    out.columns = static_cast<int>(min64(NR, args.N - p * NR));
-                    out.first   = kb == 0;
-                    out.last    = kb == k_blocks - 1;
+                    out.stride = args.dst_stride;
+                    out.dst    = reinterpret_cast<float *>(reinterpret_cast<char *>(args.dst) +
+                                                        static_cast<size_t>(m0 + r.begin) * args.dst_stride) +
+                              p * NR;
+                    out.bias       = args.bias ? args.bias + p * NR : nullptr;
+                    out.columns    = static_cast<int>(min64(NR, args.N - p * NR));
+                    out.first      = kb == 0;
+                    out.last       = kb == k_blocks - 1;
                     out.activation = args.activation;
                     tile_of<GEMM_MR>(static_cast<int>(r.end - r.begin), depth, scratch + r.begin * depth, w, out);
                 }

@@ -10,7 +10,8 @@ struct gemm_f32_kernels {
     int     mr, nr;
     int64_t mc, kc; // rows and depth of the block of x that stays in L2
     void (*pack_panel)(const float * w, size_t w_stride, int64_t columns, int64_t k, float * panel);
-    void (*run)(const ggml_ext_cpu_gemm_f32_args & args, const float * panels, range rows, range panel_range, float * scratch);
+    void (*run)(
+        const ggml_ext_cpu_gemm_f32_args & args, const float * panels, range rows, range panel_range, float * scratch);
 };
 
 GGML_EXT_DECLARE_KERNELS(gemm_f32_kernels, gemm_f32);

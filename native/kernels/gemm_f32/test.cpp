@@ -16,8 +16,9 @@ struct problem {
 std::vector<char> pack(const problem & p, const std::vector<float> & w) {
     std::vector<char> packed(ggml_ext_cpu_gemm_f32_packed_size(p.N, p.K));
     REQUIRE(test::on_threads(p.nth, [&](int ith) {
-                return ggml_ext_cpu_gemm_f32_pack(p.N, p.K, w.data(), static_cast<size_t>(p.K + p.w_pad) * sizeof(float),
-                                                  packed.data(), packed.size(), ith, p.nth);
+                return ggml_ext_cpu_gemm_f32_pack(p.N, p.K, w.data(),
+                                                  static_cast<size_t>(p.K + p.w_pad) * sizeof(float), packed.data(),
+                                                  packed.size(), ith, p.nth);
             }) == GGML_EXT_CPU_OK);
     return packed;
 }
@@ -27,15 +28,23 @@ void check(const problem & p) {
     CAPTURE(p.N);
     CAPTURE(p.K);
     CAPTURE(p.nth);
-    const std::vector<float> w    = test::uniform(static_cast<size_t>(p.N * (p.K + p.w_pad)), 1);
-    const std::vector<float> x    = test::uniform(static_cast<size_t>(p.M * (p.K + p.x_pad)), 2);
-    const std::vector<float> bias = test::uniform(static_cast<size_t>(p.N), 3);
+    const std::vector<float> w      = test::uniform(static_cast<size_t>(p.N * (p.K + p.w_pad)), 1);
+    const std::vector<float> x      = test::uniform(static_cast<size_t>(p.M * (p.K + p.x_pad)), 2);
+    const std::vector<float> bias   = test::uniform(static_cast<size_t>(p.N), 3);
     const std::vector<char>  packed = pack(p, w);
     test::padded             dst(p.M, p.N, p.dst_pad);
 
-    const ggml_ext_cpu_gemm_f32_args args = {p.M, p.N, p.K, packed.data(), packed.size(), x.data(),
-                                             static_cast<size_t>(p.K + p.x_pad) * sizeof(float), dst.data.data(),
-                                             dst.stride_bytes(), p.bias ? bias.data() : nullptr, p.activation};
+    const ggml_ext_cpu_gemm_f32_args args = {p.M,
+                                             p.N,
+                                             p.K,
+                                             packed.data(),
+                                             packed.size(),
+                                             x.data(),
+                                             static_cast<size_t>(p.K + p.x_pad) * sizeof(float),
+                                             dst.data.data(),
+                                             dst.stride_bytes(),
+                                             p.bias ? bias.data() : nullptr,
+                                             p.activation};
     REQUIRE(test::on_threads(p.nth, [&](int ith) {
                 std::vector<char> scratch(ggml_ext_cpu_gemm_f32_scratch_size(p.M, p.N, p.K));
                 return ggml_ext_cpu_gemm_f32(&args, scratch.data(), scratch.size(), ith, p.nth);
@@ -46,13 +55,15 @@ void check(const problem & p) {
     int64_t       bad  = 0;
     for (int64_t i = 0; i < p.M * p.N; i += step) {
         const int64_t m = i / p.N, n = i % p.N;
-        const auto    s = reference::dot(&x[static_cast<size_t>(m * (p.K + p.x_pad))], &w[static_cast<size_t>(n * (p.K + p.w_pad))], p.K);
+        const auto    s        = reference::dot(&x[static_cast<size_t>(m * (p.K + p.x_pad))],
+                                                &w[static_cast<size_t>(n * (p.K + p.w_pad))], p.K);
         double        expected = s.value + (p.bias ? bias[static_cast<size_t>(n)] : 0);
         if (p.activation == GGML_EXT_CPU_ACT_GELU_ERF) {
             expected = reference::gelu(expected);
         }
         // a random walk of K roundings; GELU's slope stays below 1.13
-        const double tolerance = 1.2e-7 * (2 + std::sqrt(static_cast<double>(p.K))) * (s.magnitude / std::sqrt(static_cast<double>(p.K)) + 1);
+        const double tolerance = 1.2e-7 * (2 + std::sqrt(static_cast<double>(p.K))) *
+                                 (s.magnitude / std::sqrt(static_cast<double>(p.K)) + 1);
         bad += !(std::fabs(dst(m, n) - expected) <= tolerance);
     }
     CHECK(bad == 0);
@@ -104,11 +115,12 @@ TEST_CASE("GEMM-1: bias and GELU epilogue") {
 TEST_CASE("GEMM-1: a NaN of x reaches its whole output row and no other") {
     const problem      p = {9, 20, 33};
     std::vector<float> w = test::uniform(20 * 33, 1), x = test::uniform(9 * 33, 2);
-    x[4 * 33 + 7]                  = NAN;
-    const std::vector<char> packed = pack(p, w);
-    std::vector<float>      dst(9 * 20);
-    std::vector<char>       scratch(ggml_ext_cpu_gemm_f32_scratch_size(9, 20, 33));
-    const ggml_ext_cpu_gemm_f32_args args = {9, 20, 33, packed.data(), packed.size(), x.data(), 33 * 4, dst.data(), 20 * 4, nullptr, 0};
+    x[4 * 33 + 7]                           = NAN;
+    const std::vector<char>          packed = pack(p, w);
+    std::vector<float>               dst(9 * 20);
+    std::vector<char>                scratch(ggml_ext_cpu_gemm_f32_scratch_size(9, 20, 33));
+    const ggml_ext_cpu_gemm_f32_args args = {
+        9, 20, 33, packed.data(), packed.size(), x.data(), 33 * 4, dst.data(), 20 * 4, nullptr, 0};
     REQUIRE(ggml_ext_cpu_gemm_f32(&args, scratch.data(), scratch.size(), 0, 1) == GGML_EXT_CPU_OK);
     for (size_t i = 0; i < dst.size(); i++) {
         CHECK(std::isnan(dst[i]) == (i / 20 == 4));
@@ -116,15 +128,17 @@ TEST_CASE("GEMM-1: a NaN of x reaches its whole output row and no other") {
 }
 
 TEST_CASE("GEMM-1: bad input is a status and writes nothing") {
-    const problem           p      = {4, 8, 16};
-    const std::vector<float> w     = test::uniform(8 * 16, 1), x = test::uniform(4 * 16, 2);
-    std::vector<char>       packed = pack(p, w);
-    std::vector<float>      dst(4 * 8, test::GUARD);
-    std::vector<char>       scratch(ggml_ext_cpu_gemm_f32_scratch_size(4, 8, 16));
-    const ggml_ext_cpu_gemm_f32_args good = {4, 8, 16, packed.data(), packed.size(), x.data(), 64, dst.data(), 32, nullptr, 0};
+    const problem                    p = {4, 8, 16};
+    const std::vector<float>         w = test::uniform(8 * 16, 1), x = test::uniform(4 * 16, 2);
+    std::vector<char>                packed = pack(p, w);
+    std::vector<float>               dst(4 * 8, test::GUARD);
+    std::vector<char>                scratch(ggml_ext_cpu_gemm_f32_scratch_size(4, 8, 16));
+    const ggml_ext_cpu_gemm_f32_args good = {4,  8,       16, packed.data(), packed.size(), x.data(), 64, dst.data(),
+                                             32, nullptr, 0};
 
     auto status = [&](ggml_ext_cpu_gemm_f32_args a, size_t scratch_size = SIZE_MAX, int ith = 0, int nth = 1) {
-        return ggml_ext_cpu_gemm_f32(&a, scratch.data(), scratch_size == SIZE_MAX ? scratch.size() : scratch_size, ith, nth);
+        return ggml_ext_cpu_gemm_f32(&a, scratch.data(), scratch_size == SIZE_MAX ? scratch.size() : scratch_size, ith,
+                                     nth);
     };
     auto with = [&](auto change) {
         ggml_ext_cpu_gemm_f32_args a = good;

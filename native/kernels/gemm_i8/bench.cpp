@@ -7,7 +7,8 @@
 
 // "quantise + GEMM" starts from float activations: row quantiser, product, scales.
 void gemm_i8_bench() {
-    std::printf("\n### gemm_i8\n\n| M | N | K | int8 peak GOP/s | ours GOP/s | of peak | quantise + GEMM of peak | oneDNN u8s8s32 GOP/s | ours / oneDNN |\n|---|---|---|---|---|---|---|---|---|\n");
+    std::printf("\n### gemm_i8\n\n| M | N | K | int8 peak GOP/s | ours GOP/s | of peak | quantise + GEMM of peak | "
+                "oneDNN u8s8s32 GOP/s | ours / oneDNN |\n|---|---|---|---|---|---|---|---|---|\n");
     const bench::peak peak         = bench::peak_i8();
     const int64_t     weights[][2] = {{384, 384}, {1536, 384}, {384, 1536}, {4096, 4096}};
     for (const auto & [N, K] : weights) {
@@ -17,26 +18,51 @@ void gemm_i8_bench() {
             }
             std::vector<int8_t>  w(static_cast<size_t>(N * K), 3), x(static_cast<size_t>(M * K), 5);
             std::vector<uint8_t> x_unsigned(x.begin(), x.end());
-            std::vector<float>   x_float(x.size(), 0.3f), x_scale(static_cast<size_t>(M), 0.1f), w_scale(static_cast<size_t>(N), 0.1f), dst(static_cast<size_t>(M * N));
+            std::vector<float>   x_float(x.size(), 0.3f), x_scale(static_cast<size_t>(M), 0.1f),
+                w_scale(static_cast<size_t>(N), 0.1f), dst(static_cast<size_t>(M * N));
             std::vector<int32_t> peer(dst.size());
-            std::vector<char>    packed(ggml_ext_cpu_gemm_i8_packed_size(N, K)), scratch(ggml_ext_cpu_gemm_i8_scratch_size(M, N, K));
+            std::vector<char>    packed(ggml_ext_cpu_gemm_i8_packed_size(N, K)),
+                scratch(ggml_ext_cpu_gemm_i8_scratch_size(M, N, K));
             ggml_ext_cpu_gemm_i8_pack(N, K, w.data(), static_cast<size_t>(K), packed.data(), packed.size(), 0, 1);
-            const ggml_ext_cpu_gemm_i8_args args = {M, N, K, packed.data(), packed.size(), x.data(), static_cast<size_t>(K), x_scale.data(), M,
-                                                    w_scale.data(), N, nullptr, 0, dst.data(), static_cast<size_t>(N) * 4};
-            const ggml_ext_cpu_quantize_i8_args quantize = {M, K, 1, M, x_float.data(), static_cast<size_t>(K) * 4, x.data(), static_cast<size_t>(K), x_scale.data()};
+            const ggml_ext_cpu_gemm_i8_args     args     = {M,
+                                                            N,
+                                                            K,
+                                                            packed.data(),
+                                                            packed.size(),
+                                                            x.data(),
+                                                            static_cast<size_t>(K),
+                                                            x_scale.data(),
+                                                            M,
+                                                            w_scale.data(),
+                                                            N,
+                                                            nullptr,
+                                                            0,
+                                                            dst.data(),
+                                                            static_cast<size_t>(N) * 4};
+            const ggml_ext_cpu_quantize_i8_args quantize = {M,
+                                                            K,
+                                                            1,
+                                                            M,
+                                                            x_float.data(),
+                                                            static_cast<size_t>(K) * 4,
+                                                            x.data(),
+                                                            static_cast<size_t>(K),
+                                                            x_scale.data()};
             const auto product = [&] { ggml_ext_cpu_gemm_i8(&args, scratch.data(), scratch.size(), 0, 1); };
-            const auto t       = bench::interleaved({{"ours", product},
-                                                     {"peak", peak.work},
-                                                     {"quantise + GEMM",
-                                                      [&] {
-                                                    ggml_ext_cpu_quantize_i8(&quantize, nullptr, 0, 0, 1);
-                                                    product();
-                                                }},
-                                                     {"oneDNN", bench::onednn_i8(M, N, K, x_unsigned.data(), w.data(), peer.data())}});
+            const auto t =
+                bench::interleaved({{"ours", product},
+                                    {"peak", peak.work},
+                                    {"quantise + GEMM",
+                                     [&] {
+                                         ggml_ext_cpu_quantize_i8(&quantize, nullptr, 0, 0, 1);
+                                         product();
+                                     }},
+                                    {"oneDNN", bench::onednn_i8(M, N, K, x_unsigned.data(), w.data(), peer.data())}});
             const double work = static_cast<double>(M) * static_cast<double>(N * K), rate = peak.macs / t[1];
-            std::printf("| %ld | %ld | %ld | %.1f | %.1f | %.0f %% | %.0f %% | %.1f | %.2f |\n", static_cast<long>(M), static_cast<long>(N),
-                        static_cast<long>(K), 2e-9 * rate, 2e-9 * work / t[0], 100 * work / t[0] / rate, 100 * work / t[2] / rate,
-                        t[3] > 0 ? 2e-9 * work / t[3] : 0, t[3] / t[0]);
+            std::printf("| %ld | %ld | %ld | %.1f | %.1f | %.0f %% | %.0f %% | %.1f | %.2f |\n", static_cast<long>(M),
+                        static_cast<long>(N), static_cast<long>(K), 2e-9 * rate, 2e-9 * work / t[0],
+                        100 * work / t[0] / rate, 100 * work / t[2] / rate, t[3] > 0 ? 2e-9 * work / t[3] : 0,
+                        t[3] / t[0]);
         }
     }
 }

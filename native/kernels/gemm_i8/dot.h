@@ -17,7 +17,9 @@ constexpr int32_t X_OFFSET = 128;
 typedef uint8_t x_element;
 typedef vi      w_vector;
 
-inline w_vector load_w(const int8_t * p) { return vi(_mm512_loadu_si512(p)); }
+inline w_vector load_w(const int8_t * p) {
+    return vi(_mm512_loadu_si512(p));
+}
 
 inline vi dot(vi sum, int32_t x, w_vector w) {
     return vi(_mm512_dpbusd_epi32(__m512i(sum), _mm512_set1_epi32(x), __m512i(w)));
@@ -30,7 +32,7 @@ constexpr int32_t X_OFFSET = 0;
 
 typedef int16_t x_element;
 
-#if defined(GGML_EXT_ISA_AVX2)
+#    if defined(GGML_EXT_ISA_AVX2)
 
 // Products of int16 pairs, summed in int32: exact for all int8, where the int8 instruction would saturate.
 typedef vi w_vector;
@@ -43,18 +45,20 @@ inline vi dot(vi sum, int32_t x, w_vector w) {
     return vi(_mm256_add_epi32(__m256i(sum), _mm256_madd_epi16(_mm256_set1_epi32(x), __m256i(w))));
 }
 
-#elif defined(GGML_EXT_ISA_NEON)
+#    elif defined(GGML_EXT_ISA_NEON)
 
 typedef vi w_vector;
 
-inline w_vector load_w(const int8_t * p) { return vi(vmovl_s8(vld1_s8(p))); }
+inline w_vector load_w(const int8_t * p) {
+    return vi(vmovl_s8(vld1_s8(p)));
+}
 
 inline vi dot(vi sum, int32_t x, w_vector w) {
     const int16x8_t a = vreinterpretq_s16_s32(vdupq_n_s32(x)), b = int16x8_t(w);
     return sum + vi(vpaddq_s32(vmull_s16(vget_low_s16(a), vget_low_s16(b)), vmull_high_s16(a, b)));
 }
 
-#else
+#    else
 
 struct w_vector {
     vi even, odd; // of k
@@ -75,7 +79,7 @@ inline vi dot(vi sum, int32_t x, w_vector w) {
     return sum + set1(int32_t{pair[0]}) * w.even + set1(int32_t{pair[1]}) * w.odd;
 }
 
-#endif
+#    endif
 #endif
 
 static_assert(K_GROUP * sizeof(x_element) == sizeof(int32_t), "a group of x is one broadcast");

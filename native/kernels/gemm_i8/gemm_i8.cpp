@@ -5,7 +5,9 @@ namespace {
 
 constexpr char KIND[8] = "gemmi8 ";
 
-int64_t panel_count(int64_t n) { return (n + GGML_EXT_SELECT(gemm_i8).nr - 1) / GGML_EXT_SELECT(gemm_i8).nr; }
+int64_t panel_count(int64_t n) {
+    return (n + GGML_EXT_SELECT(gemm_i8).nr - 1) / GGML_EXT_SELECT(gemm_i8).nr;
+}
 
 size_t panel_bytes(int64_t k) {
     const gemm_i8_kernels & kernels = GGML_EXT_SELECT(gemm_i8);
@@ -15,7 +17,8 @@ size_t panel_bytes(int64_t k) {
 
 bool valid(const ggml_ext_cpu_gemm_i8_args & a, int ith, int nth) {
     return a.M >= 1 && a.N >= 1 && a.K >= 1 && a.packed && a.x && a.dst && ith >= 0 && ith < nth &&
-           (!a.x_scale || a.x_scales == 1 || a.x_scales == a.M) && (!a.w_scale || a.w_scales == 1 || a.w_scales == a.N) &&
+           (!a.x_scale || a.x_scales == 1 || a.x_scales == a.M) &&
+           (!a.w_scale || a.w_scales == 1 || a.w_scales == a.N) &&
            (a.M == 1 ||
             (a.x_stride >= static_cast<size_t>(a.K) && a.dst_stride >= static_cast<size_t>(a.N) * sizeof(float))) &&
            (a.activation == GGML_EXT_CPU_ACT_NONE || a.activation == GGML_EXT_CPU_ACT_GELU_ERF);
@@ -27,8 +30,8 @@ size_t ggml_ext_cpu_gemm_i8_packed_size(int64_t N, int64_t K) {
     return N < 1 || K < 1 ? 0 : sizeof(packed_head) + static_cast<size_t>(panel_count(N)) * panel_bytes(K);
 }
 
-int ggml_ext_cpu_gemm_i8_pack(int64_t N, int64_t K, const int8_t * w, size_t w_stride, void * packed,
-                              size_t packed_size, int ith, int nth) {
+int ggml_ext_cpu_gemm_i8_pack(
+    int64_t N, int64_t K, const int8_t * w, size_t w_stride, void * packed, size_t packed_size, int ith, int nth) {
     if (N < 1 || K < 1 || !w || !packed || ith < 0 || ith >= nth || (N > 1 && w_stride < static_cast<size_t>(K))) {
         return GGML_EXT_CPU_INVALID_ARGUMENT;
     }
@@ -59,11 +62,13 @@ size_t ggml_ext_cpu_gemm_i8_scratch_size(int64_t M, int64_t N, int64_t K) {
     const int64_t           rows    = M < kernels.mc ? M : kernels.mc;
     const int64_t           k       = K < kernels.kc ? K : kernels.kc;
     const int64_t           groups  = (k + kernels.k_group - 1) / kernels.k_group;
-    return rows < 1 || k < 1 ? 0 : static_cast<size_t>(rows * groups) * static_cast<size_t>(kernels.k_group) * kernels.x_element_size;
+    return rows < 1 || k < 1
+               ? 0
+               : static_cast<size_t>(rows * groups) * static_cast<size_t>(kernels.k_group) * kernels.x_element_size;
 }
 
-int ggml_ext_cpu_gemm_i8(const struct ggml_ext_cpu_gemm_i8_args * args, void * scratch, size_t scratch_size, int ith,
-                         int nth) {
+int ggml_ext_cpu_gemm_i8(
+    const struct ggml_ext_cpu_gemm_i8_args * args, void * scratch, size_t scratch_size, int ith, int nth) {
     if (!args || !scratch || !valid(*args, ith, nth)) {
         return GGML_EXT_CPU_INVALID_ARGUMENT;
     }
@@ -80,7 +85,8 @@ int ggml_ext_cpu_gemm_i8(const struct ggml_ext_cpu_gemm_i8_args * args, void * s
     const gemm_i8_kernels & kernels = GGML_EXT_SELECT(gemm_i8);
     const int64_t           m_units = (args->M + kernels.mr - 1) / kernels.mr;
     const tile2d            mine    = share_grid(m_units, panel_count(args->N), kernels.mr, kernels.nr, ith, nth);
-    const range rows = {mine.m.begin * kernels.mr, mine.m.end * kernels.mr < args->M ? mine.m.end * kernels.mr : args->M};
+    const range             rows    = {mine.m.begin * kernels.mr,
+                        mine.m.end * kernels.mr < args->M ? mine.m.end * kernels.mr : args->M};
     if (rows.begin < rows.end && mine.n.begin < mine.n.end) {
         kernels.run(*args, static_cast<const char *>(args->packed) + sizeof(packed_head), rows, mine.n,
                     static_cast<char *>(scratch));

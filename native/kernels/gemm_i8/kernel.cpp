@@ -1,8 +1,8 @@
 // The blocked INT8 product, compiled once for each instruction set; blocking as in gemm_f32. Sums of earlier
 // blocks of K wait, as int32, where the float results will be.
 
-#include "dot.h"
 #include "kernel.h"
+#include "dot.h"
 #include "vmath.h"
 
 namespace {
@@ -12,9 +12,13 @@ constexpr int64_t MC       = 144;
 constexpr int64_t KC       = 768; // a multiple of every K_GROUP
 constexpr int     MIN_SUMS = 6;
 
-int64_t groups_of(int64_t k) { return (k + K_GROUP - 1) / K_GROUP; }
+int64_t groups_of(int64_t k) {
+    return (k + K_GROUP - 1) / K_GROUP;
+}
 
-size_t panel_bytes(int64_t k) { return NR * sizeof(int32_t) + static_cast<size_t>(groups_of(k)) * NR * K_GROUP; }
+size_t panel_bytes(int64_t k) {
+    return NR * sizeof(int32_t) + static_cast<size_t>(groups_of(k)) * NR * K_GROUP;
+}
 
 void pack_panel(const int8_t * w, size_t w_stride, int64_t columns, int64_t k, char * panel) {
     int8_t * out = reinterpret_cast<int8_t *>(panel + NR * sizeof(int32_t));
@@ -128,7 +132,7 @@ __attribute__((noinline)) void store_ragged(const output & out, const vi (*sums)
 // The compiler may not decide, for the code behind, to keep the sums in memory through the loop before.
 template <int MR> void pin(vi (&sums)[MR][2]) {
 #if defined(__x86_64__) && !defined(GGML_EXT_ISA_SCALAR)
-#pragma GCC unroll 16
+#    pragma GCC unroll 16
     for (int r = 0; r < MR; r++) {
         __asm__("" : "+v"(sums[r][0]), "+v"(sums[r][1]));
     }
@@ -138,7 +142,8 @@ template <int MR> void pin(vi (&sums)[MR][2]) {
 }
 
 // Not inlined, and no second loop where one step is all: else the sums leave their registers.
-template <int MR> __attribute__((noinline)) void tile(int64_t groups, const char * x, const int8_t * w, const output & out) {
+template <int MR>
+__attribute__((noinline)) void tile(int64_t groups, const char * x, const int8_t * w, const output & out) {
     constexpr int U = 2 * MR >= MIN_SUMS ? 1 : MIN_SUMS / (2 * MR); // groups with sums of their own
 
     vi      sums[U][MR][2] = {};
@@ -233,9 +238,10 @@ void run(const ggml_ext_cpu_gemm_i8_args & args, const char * panels, range rows
                 for (int64_t t = 0; t < tiles; t++) {
                     const range r = share(block_rows, t, tiles);
                     output      out;
-                    out.stride      = args.dst_stride;
-                    out.dst         = reinterpret_cast<float *>(reinterpret_cast<char *>(args.dst) +
-                                                        static_cast<size_t>(m0 + r.begin) * args.dst_stride) + p * NR;
+                    out.stride = args.dst_stride;
+                    out.dst    = reinterpret_cast<float *>(reinterpret_cast<char *>(args.dst) +
+                                                        static_cast<size_t>(m0 + r.begin) * args.dst_stride) +
+                              p * NR;
                     out.x_step      = args.x_scales == 1 ? 0 : 1;
                     out.x_scale     = args.x_scale ? args.x_scale + (m0 + r.begin) * out.x_step : nullptr;
                     out.one_w_scale = args.w_scales == 1;

@@ -8,7 +8,7 @@ namespace {
 
 struct problem {
     int64_t M, N, K;
-    int     nth = 1;
+    int     nth   = 1;
     int64_t x_pad = 0, dst_pad = 0, w_pad = 0;
     int64_t x_scales = -1, w_scales = -1; // -1: one each row or column; 0: none
     bool    bias = true;
@@ -17,12 +17,15 @@ struct problem {
 std::vector<char> pack(const problem & p, const std::vector<int8_t> & w) {
     std::vector<char> packed(ggml_ext_cpu_gemm_i8_packed_size(p.N, p.K));
     REQUIRE(test::on_threads(p.nth, [&](int ith) {
-                return ggml_ext_cpu_gemm_i8_pack(p.N, p.K, w.data(), static_cast<size_t>(p.K + p.w_pad), packed.data(), packed.size(), ith, p.nth);
+                return ggml_ext_cpu_gemm_i8_pack(p.N, p.K, w.data(), static_cast<size_t>(p.K + p.w_pad), packed.data(),
+                                                 packed.size(), ith, p.nth);
             }) == GGML_EXT_CPU_OK);
     return packed;
 }
 
-bool same_bits(float a, float b) { return std::memcmp(&a, &b, sizeof(a)) == 0; }
+bool same_bits(float a, float b) {
+    return std::memcmp(&a, &b, sizeof(a)) == 0;
+}
 
 void check(const problem & p, const std::vector<int8_t> & x, const std::vector<int8_t> & w) {
     CAPTURE(p.M);
@@ -36,9 +39,21 @@ void check(const problem & p, const std::vector<int8_t> & x, const std::vector<i
     const std::vector<char>  packed  = pack(p, w);
     test::padded             dst(p.M, p.N, p.dst_pad);
 
-    const ggml_ext_cpu_gemm_i8_args args = {
-        p.M, p.N, p.K, packed.data(), packed.size(), x.data(), static_cast<size_t>(p.K + p.x_pad), x_scales ? x_scale.data() : nullptr, x_scales,
-        w_scales ? w_scale.data() : nullptr, w_scales, p.bias ? bias.data() : nullptr, GGML_EXT_CPU_ACT_NONE, dst.data.data(), dst.stride_bytes()};
+    const ggml_ext_cpu_gemm_i8_args args = {p.M,
+                                            p.N,
+                                            p.K,
+                                            packed.data(),
+                                            packed.size(),
+                                            x.data(),
+                                            static_cast<size_t>(p.K + p.x_pad),
+                                            x_scales ? x_scale.data() : nullptr,
+                                            x_scales,
+                                            w_scales ? w_scale.data() : nullptr,
+                                            w_scales,
+                                            p.bias ? bias.data() : nullptr,
+                                            GGML_EXT_CPU_ACT_NONE,
+                                            dst.data.data(),
+                                            dst.stride_bytes()};
     REQUIRE(test::on_threads(p.nth, [&](int ith) {
                 std::vector<char> scratch(ggml_ext_cpu_gemm_i8_scratch_size(p.M, p.N, p.K));
                 return ggml_ext_cpu_gemm_i8(&args, scratch.data(), scratch.size(), ith, p.nth);
@@ -48,9 +63,11 @@ void check(const problem & p, const std::vector<int8_t> & x, const std::vector<i
     int64_t       bad  = 0;
     for (int64_t i = 0; i < p.M * p.N; i += step) {
         const size_t  m = static_cast<size_t>(i / p.N), n = static_cast<size_t>(i % p.N);
-        const int64_t sum      = reference::dot_i8(&x[m * static_cast<size_t>(p.K + p.x_pad)], &w[n * static_cast<size_t>(p.K + p.w_pad)], p.K);
-        const float   expected = reference::scaled(sum, x_scales ? &x_scale[x_scales == 1 ? 0 : m] : nullptr,
-                                                   w_scales ? &w_scale[w_scales == 1 ? 0 : n] : nullptr, p.bias ? &bias[n] : nullptr);
+        const int64_t sum = reference::dot_i8(&x[m * static_cast<size_t>(p.K + p.x_pad)],
+                                              &w[n * static_cast<size_t>(p.K + p.w_pad)], p.K);
+        const float   expected =
+            reference::scaled(sum, x_scales ? &x_scale[x_scales == 1 ? 0 : m] : nullptr,
+                              w_scales ? &w_scale[w_scales == 1 ? 0 : n] : nullptr, p.bias ? &bias[n] : nullptr);
         bad += !same_bits(dst(i / p.N, i % p.N), expected);
     }
     CHECK(bad == 0);
@@ -58,7 +75,8 @@ void check(const problem & p, const std::vector<int8_t> & x, const std::vector<i
 }
 
 void check(const problem & p) {
-    check(p, test::bytes(static_cast<size_t>(p.M * (p.K + p.x_pad)), 1), test::bytes(static_cast<size_t>(p.N * (p.K + p.w_pad)), 2));
+    check(p, test::bytes(static_cast<size_t>(p.M * (p.K + p.x_pad)), 1),
+          test::bytes(static_cast<size_t>(p.N * (p.K + p.w_pad)), 2));
 }
 
 } // namespace
@@ -90,7 +108,8 @@ TEST_CASE("I8-1: the sum is exact at the ends of int8, -128 on both sides includ
         for (int x : {-128, 127}) {
             for (int w : {-128, 127}) {
                 const int64_t M = 7, N = 17;
-                check({M, N, K, 1, 0, 0, 0, 0, 0, false}, std::vector<int8_t>(static_cast<size_t>(M * K), static_cast<int8_t>(x)),
+                check({M, N, K, 1, 0, 0, 0, 0, 0, false},
+                      std::vector<int8_t>(static_cast<size_t>(M * K), static_cast<int8_t>(x)),
                       std::vector<int8_t>(static_cast<size_t>(N * K), static_cast<int8_t>(w)));
             }
         }
@@ -123,13 +142,14 @@ TEST_CASE("I8-1: padded rows and any number of threads") {
 }
 
 TEST_CASE("I8-1: a NaN scale makes its row NaN, as the quantiser promises for rows with NaN") {
-    const problem            p      = {3, 20, 8};
-    const std::vector<int8_t> x(3 * 8), w = test::bytes(20 * 8, 2);
-    const std::vector<char>  packed = pack(p, w);
-    const float              x_scale[] = {1, NAN, 1};
-    std::vector<float>       dst(60);
-    std::vector<char>        scratch(ggml_ext_cpu_gemm_i8_scratch_size(3, 20, 8));
-    const ggml_ext_cpu_gemm_i8_args args = {3, 20, 8, packed.data(), packed.size(), x.data(), 8, x_scale, 3, nullptr, 0, nullptr, 0, dst.data(), 80};
+    const problem                   p = {3, 20, 8};
+    const std::vector<int8_t>       x(3 * 8), w = test::bytes(20 * 8, 2);
+    const std::vector<char>         packed    = pack(p, w);
+    const float                     x_scale[] = {1, NAN, 1};
+    std::vector<float>              dst(60);
+    std::vector<char>               scratch(ggml_ext_cpu_gemm_i8_scratch_size(3, 20, 8));
+    const ggml_ext_cpu_gemm_i8_args args = {
+        3, 20, 8, packed.data(), packed.size(), x.data(), 8, x_scale, 3, nullptr, 0, nullptr, 0, dst.data(), 80};
     REQUIRE(ggml_ext_cpu_gemm_i8(&args, scratch.data(), scratch.size(), 0, 1) == GGML_EXT_CPU_OK);
     for (size_t i = 0; i < 60; i++) {
         CHECK(std::isnan(dst[i]) == (i / 20 == 1));
@@ -137,13 +157,15 @@ TEST_CASE("I8-1: a NaN scale makes its row NaN, as the quantiser promises for ro
 }
 
 TEST_CASE("I8-1: bad input is a status and writes nothing") {
-    const problem             p      = {4, 8, 16};
-    const std::vector<int8_t> w      = test::bytes(8 * 16, 1), x = test::bytes(4 * 16, 2);
-    const std::vector<char>   packed = pack(p, w);
-    const std::vector<float>  scale(8, 1.0f);
-    std::vector<float>        dst(32, test::GUARD);
-    std::vector<char>         scratch(ggml_ext_cpu_gemm_i8_scratch_size(4, 8, 16)), small(64);
-    const ggml_ext_cpu_gemm_i8_args good = {4, 8, 16, packed.data(), packed.size(), x.data(), 16, scale.data(), 4, scale.data(), 8, nullptr, 0, dst.data(), 32};
+    const problem                   p = {4, 8, 16};
+    const std::vector<int8_t>       w = test::bytes(8 * 16, 1), x = test::bytes(4 * 16, 2);
+    const std::vector<char>         packed = pack(p, w);
+    const std::vector<float>        scale(8, 1.0f);
+    std::vector<float>              dst(32, test::GUARD);
+    std::vector<char>               scratch(ggml_ext_cpu_gemm_i8_scratch_size(4, 8, 16)), small(64);
+    const ggml_ext_cpu_gemm_i8_args good = {
+        4, 8,          16, packed.data(), packed.size(), x.data(), 16, scale.data(), 4, scale.data(), 8, nullptr,
+        0, dst.data(), 32};
 
     auto with = [&](auto change) {
         ggml_ext_cpu_gemm_i8_args a = good;
@@ -157,7 +179,8 @@ TEST_CASE("I8-1: bad input is a status and writes nothing") {
     CHECK(with([](auto & a) { a.K = 15; }) == GGML_EXT_CPU_WRONG_PACKING);
     CHECK(with([](auto & a) { a.K = 131072, a.x_stride = 131072; }) == GGML_EXT_CPU_UNSUPPORTED);
     CHECK(ggml_ext_cpu_gemm_i8(&good, scratch.data(), scratch.size() - 1, 0, 1) == GGML_EXT_CPU_SMALL_BUFFER);
-    CHECK(ggml_ext_cpu_gemm_i8_pack(8, 16, w.data(), 16, small.data(), small.size(), 0, 1) == GGML_EXT_CPU_SMALL_BUFFER);
+    CHECK(ggml_ext_cpu_gemm_i8_pack(8, 16, w.data(), 16, small.data(), small.size(), 0, 1) ==
+          GGML_EXT_CPU_SMALL_BUFFER);
     for (float f : dst) {
         CHECK(f == test::GUARD);
     }

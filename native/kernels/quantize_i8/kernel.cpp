@@ -16,7 +16,9 @@ int32_t row_magnitude(const float * x, int64_t k) {
     return max_lane(max(a, b));
 }
 
-vi to_i8_range(vf v) { return round_even(max(set1(-127.0f), min(set1(127.0f), v))); }
+vi to_i8_range(vf v) {
+    return round_even(max(set1(-127.0f), min(set1(127.0f), v)));
+}
 
 void quantize_row(const float * y, int64_t k, float inverse, int8_t * q) {
     int64_t i = 0;
@@ -50,8 +52,9 @@ void rows(const ggml_ext_cpu_quantize_i8_args & args, range rows, float * scratc
             memset(q, 0, k);
             continue;
         }
-        const float * y = reinterpret_cast<const float *>(reinterpret_cast<const char *>(args.x) + static_cast<size_t>(m) * args.x_stride);
-        int32_t most;
+        const float * y = reinterpret_cast<const float *>(reinterpret_cast<const char *>(args.x) +
+                                                          static_cast<size_t>(m) * args.x_stride);
+        int32_t       most;
         if (args.group == 1) {
             most = row_magnitude(y, args.K);
         } else {

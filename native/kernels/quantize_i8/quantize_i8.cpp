@@ -15,8 +15,8 @@ size_t ggml_ext_cpu_quantize_i8_scratch_size(int64_t K, int64_t group) {
     return K < 1 || group <= 1 ? 0 : static_cast<size_t>(K) * sizeof(float);
 }
 
-int ggml_ext_cpu_quantize_i8(const struct ggml_ext_cpu_quantize_i8_args * args, void * scratch, size_t scratch_size,
-                             int ith, int nth) {
+int ggml_ext_cpu_quantize_i8(
+    const struct ggml_ext_cpu_quantize_i8_args * args, void * scratch, size_t scratch_size, int ith, int nth) {
     if (!args || !valid(*args, ith, nth)) {
         return GGML_EXT_CPU_INVALID_ARGUMENT;
     }
@@ -31,7 +31,9 @@ int ggml_ext_cpu_quantize_i8(const struct ggml_ext_cpu_quantize_i8_args * args, 
     return GGML_EXT_CPU_OK;
 }
 
-int64_t ggml_ext_cpu_convrot_padded_rows(int64_t M) { return (M + 3) / 4 * 4; }
+int64_t ggml_ext_cpu_convrot_padded_rows(int64_t M) {
+    return (M + 3) / 4 * 4;
+}
 
 size_t ggml_ext_cpu_convrot_scale_offset(int64_t M, int64_t K) {
     return M < 1 || K < 1 ? 0 : static_cast<size_t>(ggml_ext_cpu_convrot_padded_rows(M)) * static_cast<size_t>(K);

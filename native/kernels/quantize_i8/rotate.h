@@ -40,7 +40,9 @@ inline vf h4_lanes(vf v) {
     return fma(s, set1(0.5f), -vf(_mm256_permute_ps(__m256(v), 0x1B)));
 }
 
-inline vf swap_halves(vf v) { return vf(_mm256_permute2f128_ps(__m256(v), __m256(v), 1)); }
+inline vf swap_halves(vf v) {
+    return vf(_mm256_permute2f128_ps(__m256(v), __m256(v), 1));
+}
 
 inline void h4_digit1(vf * r) {
     vf s = r[0] + r[1];
@@ -58,13 +60,17 @@ inline vf h4_lanes(vf v) {
     return fma(s, set1(0.5f), -__builtin_shuffle(v, vi{3, 2, 1, 0}));
 }
 
-inline void h4_digit1(vf * r) { h4(r[0], r[1], r[2], r[3]); }
+inline void h4_digit1(vf * r) {
+    h4(r[0], r[1], r[2], r[3]);
+}
 
 #endif
 
 constexpr int V16 = 16 / LANES; // vectors of 16 floats
 
-inline void rotate4(vf * r) { r[0] = h4_lanes(r[0]); }
+inline void rotate4(vf * r) {
+    r[0] = h4_lanes(r[0]);
+}
 
 inline void rotate16(vf * r) {
 #pragma GCC unroll 4
@@ -85,7 +91,9 @@ inline void rotate64(vf * r) {
     }
 }
 
-inline vi magnitude(vf v) { return bits(v) & 0x7FFFFFFF; }
+inline vi magnitude(vf v) {
+    return bits(v) & 0x7FFFFFFF;
+}
 
 // n vectors at x through f to y; the largest magnitude, as bits, into most.
 template <int N, void f(vf *)> inline void rotate_store(const float * x, float * y, vi & most) {

@@ -20,10 +20,16 @@ struct packed {
 };
 
 packed quantize(const std::vector<float> & x, int64_t M, int64_t K, int64_t group, int64_t x_pad = 0, int nth = 1) {
-    packed p = {std::vector<char>(ggml_ext_cpu_convrot_size(M, K) + 16, 0x55), M, K};
+    packed                              p    = {std::vector<char>(ggml_ext_cpu_convrot_size(M, K) + 16, 0x55), M, K};
     const ggml_ext_cpu_quantize_i8_args args = {
-        M, K, group, ggml_ext_cpu_convrot_padded_rows(M), x.data(), static_cast<size_t>(K + x_pad) * 4,
-        reinterpret_cast<int8_t *>(p.data.data()), static_cast<size_t>(K),
+        M,
+        K,
+        group,
+        ggml_ext_cpu_convrot_padded_rows(M),
+        x.data(),
+        static_cast<size_t>(K + x_pad) * 4,
+        reinterpret_cast<int8_t *>(p.data.data()),
+        static_cast<size_t>(K),
         reinterpret_cast<float *>(p.data.data() + ggml_ext_cpu_convrot_scale_offset(M, K))};
     REQUIRE(test::on_threads(nth, [&](int ith) {
                 std::vector<char> scratch(ggml_ext_cpu_quantize_i8_scratch_size(K, group));
@@ -101,7 +107,7 @@ TEST_CASE("I8-2: the packed size is rows padded to four, then the scales") {
 
 TEST_CASE("I8-2: rounding is half to even") {
     // largest magnitude 127: scale 1, values stay what they are
-    const std::vector<float> x = {127, 0.5f, 1.5f, 2.5f, -0.5f, -1.5f, -2.5f, 126.5f, -126.5f, 3.4999f};
+    const std::vector<float> x   = {127, 0.5f, 1.5f, 2.5f, -0.5f, -1.5f, -2.5f, 126.5f, -126.5f, 3.4999f};
     const int8_t             q[] = {127, 0, 2, 2, 0, -2, -2, 126, -126, 3};
     const packed             p   = quantize(x, 1, 10, 1);
     CHECK(p.scale(0) == 1.0f);
@@ -113,11 +119,11 @@ TEST_CASE("I8-2: rounding is half to even") {
 TEST_CASE("I8-2: a zero row, one outlier, tiny and huge rows") {
     for (int64_t group : {1, 64}) {
         std::vector<float> x(5 * 64, 0.0f);
-        x[64 + 3] = 1e30f;                                                    // row 1: an outlier alone
+        x[64 + 3] = 1e30f; // row 1: an outlier alone
         for (size_t i = 0; i < 64; i++) {
-            x[128 + i] = static_cast<float>(i) * 1e-40f;                      // row 2: subnormal
+            x[128 + i] = static_cast<float>(i) * 1e-40f;                       // row 2: subnormal
             x[192 + i] = static_cast<float>(static_cast<int>(i) - 30) * 1e36f; // row 3: near overflow, not over
-            x[256 + i] = i == 5 ? 1e-45f : 0.0f;                              // row 4: the scale rounds to zero
+            x[256 + i] = i == 5 ? 1e-45f : 0.0f;                               // row 4: the scale rounds to zero
         }
         const packed p = quantize(x, 5, 64, group);
         CHECK(p.scale(0) == 0.0f);

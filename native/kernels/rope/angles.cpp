@@ -28,13 +28,15 @@ float pair_of_turns(const ggml_ext_cpu_rope_args & args, float turns) {
            (2.0f * logf(args.angles->freq_base));
 }
 
-float clamped(float v, float low, float high) { return v < low ? low : v > high ? high : v; }
+float clamped(float v, float low, float high) {
+    return v < low ? low : v > high ? high : v;
+}
 
 } // namespace
 
 rope_node rope_node_of(const ggml_ext_cpu_rope_args & args) {
-    const ggml_ext_cpu_rope_angles & a    = *args.angles;
-    rope_node                        node = {powf(a.freq_base, -2.0f / static_cast<float>(args.d_rot)), 0, 0, a.attn_factor};
+    const ggml_ext_cpu_rope_angles & a = *args.angles;
+    rope_node node = {powf(a.freq_base, -2.0f / static_cast<float>(args.d_rot)), 0, 0, a.attn_factor};
     if (a.ext_factor != 0.0f) {
         const float last = static_cast<float>(args.d_rot - 1);
         node.low         = fmaxf(0.0f, floorf(pair_of_turns(args, a.beta_fast)));
@@ -44,7 +46,10 @@ rope_node rope_node_of(const ggml_ext_cpu_rope_args & args) {
     return node;
 }
 
-void fill_from_angles(const ggml_ext_cpu_rope_args & args, const rope_node & node, int32_t position, const rope_table & table) {
+void fill_from_angles(const ggml_ext_cpu_rope_args & args,
+                      const rope_node &              node,
+                      int32_t                        position,
+                      const rope_table &             table) {
     const ggml_ext_cpu_rope_angles & a = *args.angles;
     // a running product, as ggml has it: a power would differ from it by more than rounding at long range
     float theta = static_cast<float>(position);

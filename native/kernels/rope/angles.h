@@ -12,5 +12,8 @@ struct rope_node {
 rope_node rope_node_of(const ggml_ext_cpu_rope_args & args);
 
 // The rotations of one position, from ggml's angles or from given matrices.
-void fill_from_angles(const ggml_ext_cpu_rope_args & args, const rope_node & node, int32_t position, const rope_table & table);
+void fill_from_angles(const ggml_ext_cpu_rope_args & args,
+                      const rope_node &              node,
+                      int32_t                        position,
+                      const rope_table &             table);
 void fill_from_matrices(const ggml_ext_cpu_rope_args & args, const char * matrices, const rope_table & table);

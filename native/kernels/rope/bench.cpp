@@ -8,10 +8,12 @@
 
 // The peer is three plain loops over the whole tensor, as three nodes of a graph would run.
 void rope_bench() {
-    std::printf("\n### rope: RMSNorm, weight, rotation, d = 128, 24 heads, 512 positions\n\n| pairs | ours us | memcpy us | three plain loops us | ours / memcpy | plain / ours |\n|---|---|---|---|---|---|\n");
-    const int64_t        d = 128, heads = 24, L = 512, size = d * heads * L;
-    std::vector<float>   x(static_cast<size_t>(size)), dst(x.size()), y(x.size()), z(x.size()), weight(static_cast<size_t>(d), 1.5f), scratch(3 * 128);
-    std::vector<float>   pe(static_cast<size_t>(L * d / 2 * 4), 0.5f);
+    std::printf("\n### rope: RMSNorm, weight, rotation, d = 128, 24 heads, 512 positions\n\n| pairs | ours us | memcpy "
+                "us | three plain loops us | ours / memcpy | plain / ours |\n|---|---|---|---|---|---|\n");
+    const int64_t      d = 128, heads = 24, L = 512, size = d * heads * L;
+    std::vector<float> x(static_cast<size_t>(size)), dst(x.size()), y(x.size()), z(x.size()),
+        weight(static_cast<size_t>(d), 1.5f), scratch(3 * 128);
+    std::vector<float> pe(static_cast<size_t>(L * d / 2 * 4), 0.5f);
     for (size_t i = 0; i < x.size(); i++) {
         x[i] = static_cast<float>(i % 101) * 0.01f;
     }
@@ -52,16 +54,19 @@ void rope_bench() {
                 const float * in  = &z[static_cast<size_t>(r * d)];
                 float *       out = &dst[static_cast<size_t>(r * d)];
                 for (int64_t i = 0; i < d / 2; i++, m += 4) {
-                    const int64_t p = pairs == GGML_EXT_CPU_ROPE_INTERLEAVED ? 2 * i : i, q = pairs == GGML_EXT_CPU_ROPE_INTERLEAVED ? 2 * i + 1 : i + d / 2;
-                    out[p] = m[0] * in[p] + m[1] * in[q];
-                    out[q] = m[2] * in[p] + m[3] * in[q];
+                    const int64_t p = pairs == GGML_EXT_CPU_ROPE_INTERLEAVED ? 2 * i : i,
+                                  q = pairs == GGML_EXT_CPU_ROPE_INTERLEAVED ? 2 * i + 1 : i + d / 2;
+                    out[p]          = m[0] * in[p] + m[1] * in[q];
+                    out[q]          = m[2] * in[p] + m[3] * in[q];
                 }
             }
         };
-        const auto t = bench::interleaved({{"ours", [&] { ggml_ext_cpu_rope(&a, scratch.data(), scratch.size() * 4, 0, 1); }},
-                                           {"memcpy", [&] { std::memcpy(y.data(), x.data(), x.size() * 4); }},
-                                           {"plain", plain}});
-        std::printf("| %s | %.1f | %.1f | %.1f | %.2f | %.1f |\n", pairs == GGML_EXT_CPU_ROPE_INTERLEAVED ? "interleaved" : "split half", 1e6 * t[0], 1e6 * t[1],
+        const auto t =
+            bench::interleaved({{"ours", [&] { ggml_ext_cpu_rope(&a, scratch.data(), scratch.size() * 4, 0, 1); }},
+                                {"memcpy", [&] { std::memcpy(y.data(), x.data(), x.size() * 4); }},
+                                {"plain", plain}});
+        std::printf("| %s | %.1f | %.1f | %.1f | %.2f | %.1f |\n",
+                    pairs == GGML_EXT_CPU_ROPE_INTERLEAVED ? "interleaved" : "split half", 1e6 * t[0], 1e6 * t[1],
                     1e6 * t[2], t[0] / t[1], t[2] / t[0]);
     }
 }

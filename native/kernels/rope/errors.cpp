@@ -21,8 +21,9 @@ void rope_errors() {
             a.eps                = 1e-6f;
             a.weight             = weight.data();
             ggml_ext_cpu_rope(&a, scratch.data(), scratch.size() * 4, 0, 1);
-            std::vector<double> y = norm ? reference::normed(x.data(), 128, 1e-6f, weight.data()) : std::vector<double>(x.begin(), x.end());
-            double              largest = 0;
+            std::vector<double> y =
+                norm ? reference::normed(x.data(), 128, 1e-6f, weight.data()) : std::vector<double>(x.begin(), x.end());
+            double largest = 0;
             for (int64_t i = 0; i < 64; i++) {
                 reference::rotate(y, a, i, reference::rotation(angles, 128, position, i));
             }

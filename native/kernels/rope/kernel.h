@@ -12,7 +12,8 @@ struct rope_table {
 
 struct rope_kernels {
     // One row of one head; row is scratch for d_head floats.
-    void (*row)(const ggml_ext_cpu_rope_args & args, const rope_table & table, const float * x, float * dst, float * row);
+    void (*row)(
+        const ggml_ext_cpu_rope_args & args, const rope_table & table, const float * x, float * dst, float * row);
 };
 
 GGML_EXT_DECLARE_KERNELS(rope_kernels, rope);

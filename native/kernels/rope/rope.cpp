@@ -3,11 +3,12 @@
 namespace {
 
 bool valid(const ggml_ext_cpu_rope_args & a, int ith, int nth) {
-    const bool shape = a.d_head >= 1 && a.n_head >= 1 && a.L >= 1 && a.N >= 1 && a.rot_first >= 0 && a.rot_first % 2 == 0 &&
-                       a.d_rot >= 2 && a.d_rot % 2 == 0 && a.rot_first + a.d_rot <= a.d_head;
+    const bool shape = a.d_head >= 1 && a.n_head >= 1 && a.L >= 1 && a.N >= 1 && a.rot_first >= 0 &&
+                       a.rot_first % 2 == 0 && a.d_rot >= 2 && a.d_rot % 2 == 0 && a.rot_first + a.d_rot <= a.d_head;
     const bool strides = (a.x_nb1 | a.x_nb2 | a.x_nb3 | a.dst_nb1 | a.dst_nb2 | a.dst_nb3) % sizeof(float) == 0;
-    const bool angles  = a.angles && a.angles->positions && a.angles->freq_base > 0 && a.angles->freq_scale > 0 &&
-                        (a.angles->ext_factor == 0 || (a.angles->n_ctx_orig > 0 && a.angles->beta_fast > 0 && a.angles->beta_slow > 0));
+    const bool angles =
+        a.angles && a.angles->positions && a.angles->freq_base > 0 && a.angles->freq_scale > 0 &&
+        (a.angles->ext_factor == 0 || (a.angles->n_ctx_orig > 0 && a.angles->beta_fast > 0 && a.angles->beta_slow > 0));
     return shape && strides && a.x && a.dst && (a.pe || angles) && ith >= 0 && ith < nth && (!a.norm || a.eps >= 0) &&
            (a.pairs == GGML_EXT_CPU_ROPE_INTERLEAVED || a.pairs == GGML_EXT_CPU_ROPE_SPLIT_HALF);
 }
@@ -19,7 +20,8 @@ size_t ggml_ext_cpu_rope_scratch_size(int64_t d_head) {
     return d_head < 1 ? 0 : 3 * static_cast<size_t>(d_head) * sizeof(float);
 }
 
-int ggml_ext_cpu_rope(const struct ggml_ext_cpu_rope_args * args, void * scratch, size_t scratch_size, int ith, int nth) {
+int ggml_ext_cpu_rope(
+    const struct ggml_ext_cpu_rope_args * args, void * scratch, size_t scratch_size, int ith, int nth) {
     if (!args || !scratch || !valid(*args, ith, nth)) {
         return GGML_EXT_CPU_INVALID_ARGUMENT;
     }
@@ -32,8 +34,8 @@ int ggml_ext_cpu_rope(const struct ggml_ext_cpu_rope_args * args, void * scratch
     float *              row     = memory + 2 * args->d_head;
     const rope_node      node    = args->pe ? rope_node{} : rope_node_of(*args);
 
-    const range mine       = share(args->n_head * args->L * args->N, ith, nth);
-    int64_t     table_for  = -1; // which (position, batch) the table holds
+    const range mine      = share(args->n_head * args->L * args->N, ith, nth);
+    int64_t     table_for = -1; // which (position, batch) the table holds
     for (int64_t r = mine.begin; r < mine.end; r++) {
         const size_t head     = static_cast<size_t>(r % args->n_head);
         const size_t position = static_cast<size_t>(r / args->n_head % args->L);
@@ -41,13 +43,18 @@ int ggml_ext_cpu_rope(const struct ggml_ext_cpu_rope_args * args, void * scratch
         if (r / args->n_head != table_for) {
             table_for = r / args->n_head;
             if (args->pe) {
-                fill_from_matrices(*args, reinterpret_cast<const char *>(args->pe) + position * args->pe_position + batch * args->pe_batch, table);
+                fill_from_matrices(*args,
+                                   reinterpret_cast<const char *>(args->pe) + position * args->pe_position +
+                                       batch * args->pe_batch,
+                                   table);
             } else {
                 fill_from_angles(*args, node, args->angles->positions[position], table);
             }
         }
-        const char * x   = reinterpret_cast<const char *>(args->x) + head * args->x_nb1 + position * args->x_nb2 + batch * args->x_nb3;
-        char *       dst = reinterpret_cast<char *>(args->dst) + head * args->dst_nb1 + position * args->dst_nb2 + batch * args->dst_nb3;
+        const char * x =
+            reinterpret_cast<const char *>(args->x) + head * args->x_nb1 + position * args->x_nb2 + batch * args->x_nb3;
+        char * dst = reinterpret_cast<char *>(args->dst) + head * args->dst_nb1 + position * args->dst_nb2 +
+                     batch * args->dst_nb3;
         kernels.row(*args, table, reinterpret_cast<const float *>(x), reinterpret_cast<float *>(dst), row);
     }
     return GGML_EXT_CPU_OK;

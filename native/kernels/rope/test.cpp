@@ -91,23 +91,29 @@ void check(const problem & p, const ggml_ext_cpu_rope_angles * angles = nullptr)
     for (int64_t n = 0; n < p.N; n++) {
         for (int64_t l = 0; l < p.L; l++) {
             for (int64_t h = 0; h < p.heads; h++) {
-                const float *       in = &x.data[x.first + static_cast<size_t>(h) * x.nb1 / 4 + static_cast<size_t>(l) * x.nb2 / 4 + static_cast<size_t>(n) * x.nb3 / 4];
-                std::vector<double> y  = p.norm ? reference::normed(in, p.d, a.eps, a.weight) : std::vector<double>(in, in + p.d);
-                double              tolerance = 2e-6;
+                const float *       in = &x.data[x.first + static_cast<size_t>(h) * x.nb1 / 4 +
+                                           static_cast<size_t>(l) * x.nb2 / 4 + static_cast<size_t>(n) * x.nb3 / 4];
+                std::vector<double> y =
+                    p.norm ? reference::normed(in, p.d, a.eps, a.weight) : std::vector<double>(in, in + p.d);
+                double tolerance = 2e-6;
                 for (int64_t i = 0; i < pairs; i++) {
                     std::vector<double> m;
                     if (angles) {
-                        m = reference::rotation(*angles, p.d_rot, angles->positions[l], i);
+                        m         = reference::rotation(*angles, p.d_rot, angles->positions[l], i);
                         tolerance = 2e-6 + 1.5e-6 * std::abs(angles->positions[l]); // float angles
                     } else {
-                        const float * f = &pe[static_cast<size_t>(n) * a.pe_batch / 4 + static_cast<size_t>(l) * a.pe_position / 4 + static_cast<size_t>(i) * 6];
+                        const float * f = &pe[static_cast<size_t>(n) * a.pe_batch / 4 +
+                                              static_cast<size_t>(l) * a.pe_position / 4 + static_cast<size_t>(i) * 6];
                         m.assign(f, f + 4);
                     }
                     reference::rotate(y, a, i, m);
                 }
-                const float * out = &dst.data[dst.first + static_cast<size_t>(h) * dst.nb1 / 4 + static_cast<size_t>(l) * dst.nb2 / 4 + static_cast<size_t>(n) * dst.nb3 / 4];
+                const float * out =
+                    &dst.data[dst.first + static_cast<size_t>(h) * dst.nb1 / 4 + static_cast<size_t>(l) * dst.nb2 / 4 +
+                              static_cast<size_t>(n) * dst.nb3 / 4];
                 for (int64_t i = 0; i < p.d; i++) {
-                    bad += !(std::fabs(out[i] - y[static_cast<size_t>(i)]) <= tolerance * (1 + std::fabs(y[static_cast<size_t>(i)])));
+                    bad += !(std::fabs(out[i] - y[static_cast<size_t>(i)]) <=
+                             tolerance * (1 + std::fabs(y[static_cast<size_t>(i)])));
                 }
             }
         }
@@ -142,10 +148,10 @@ TEST_CASE("ROPE-1: permuted x, a view with offset, padding of nb1, nb2, nb3 each
     for (int pairs : PAIRS) {
         for (bool norm : {false, true}) {
             problem p;
-            p.pairs = pairs;
-            p.norm  = norm;
-            p.d_rot = 48;
-            problem q = p;
+            p.pairs    = pairs;
+            p.norm     = norm;
+            p.d_rot    = 48;
+            problem q  = p;
             q.permuted = true;
             check(q);
             q       = p;
@@ -172,7 +178,7 @@ TEST_CASE("ROPE-1: one head, one position; more threads than rows; in place") {
         check(p);
         p.nth = 4;
         check(p);
-        p = {};
+        p          = {};
         p.pairs    = pairs;
         p.nth      = 3;
         p.in_place = true;
@@ -204,8 +210,10 @@ TEST_CASE("ROPE-2: ggml's angles with and without frequency factors and YaRN") {
         for (float ext_factor : {0.0f, 1.0f, 0.7f}) {
             for (const float * freq_factors : {static_cast<const float *>(nullptr), factors.data()}) {
                 for (float freq_base : {10000.0f, 500000.0f}) {
-                    const ggml_ext_cpu_rope_angles angles = {positions, freq_factors, 4096, freq_base, ext_factor != 0 ? 0.25f : 1.0f, ext_factor, 1.2f, 32.0f, 1.0f};
-                    problem                        p;
+                    const ggml_ext_cpu_rope_angles angles = {
+                        positions,  freq_factors, 4096,  freq_base, ext_factor != 0 ? 0.25f : 1.0f,
+                        ext_factor, 1.2f,         32.0f, 1.0f};
+                    problem p;
                     p.d     = 128;
                     p.d_rot = 96;
                     p.pairs = pairs;
@@ -220,10 +228,10 @@ TEST_CASE("ROPE-2: ggml's angles with and without frequency factors and YaRN") {
 
 TEST_CASE("rope: bad input is a status and writes nothing") {
     problem                      p;
-    const view                   x   = make_x(p, 1);
-    view                         dst = x;
+    const view                   x      = make_x(p, 1);
+    view                         dst    = x;
     const std::vector<float>     before = dst.data, pe(4 * 32 * 5);
-    const ggml_ext_cpu_rope_args good = [&] {
+    const ggml_ext_cpu_rope_args good   = [&] {
         ggml_ext_cpu_rope_args a = arguments(p, x, dst);
         a.pe                     = pe.data();
         a.pe_pair                = 16;

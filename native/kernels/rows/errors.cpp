@@ -6,11 +6,13 @@
 void rows_errors() {
     table_head("rows");
     for (int64_t n : {384, 768, 4096}) {
-        const auto         x = test::uniform(static_cast<size_t>(n), 1, -3, 3), weight = test::uniform(static_cast<size_t>(n), 2, 0.5f, 2);
-        std::vector<float> dst(static_cast<size_t>(n));
+        const auto x      = test::uniform(static_cast<size_t>(n), 1, -3, 3),
+                   weight = test::uniform(static_cast<size_t>(n), 2, 0.5f, 2);
+        std::vector<float>        dst(static_cast<size_t>(n));
         const std::vector<double> y(x.begin(), x.end());
 
-        const ggml_ext_cpu_layer_norm_args norm = {1, n, x.data(), 0, nullptr, 0, weight.data(), nullptr, 1e-12f, dst.data(), 0};
+        const ggml_ext_cpu_layer_norm_args norm = {1,       n,      x.data(),   0, nullptr, 0, weight.data(),
+                                                   nullptr, 1e-12f, dst.data(), 0};
         ggml_ext_cpu_layer_norm(&norm, 0, 1);
         test::error e;
         auto        expected = reference::layer_norm(y, weight.data(), nullptr, 1e-12f);

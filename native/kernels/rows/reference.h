@@ -8,7 +8,8 @@
 
 namespace reference {
 
-inline std::vector<double> layer_norm(const std::vector<double> & y, const float * weight, const float * bias, double eps) {
+inline std::vector<double>
+layer_norm(const std::vector<double> & y, const float * weight, const float * bias, double eps) {
     double mean = 0, variance = 0;
     for (double v : y) {
         mean += v / static_cast<double>(y.size());
@@ -39,6 +40,8 @@ inline std::vector<double> softmax(const std::vector<double> & y) {
     return out;
 }
 
-inline double gelu_erf(double x) { return 0.5 * x * std::erfc(-x / std::sqrt(2.0)); }
+inline double gelu_erf(double x) {
+    return 0.5 * x * std::erfc(-x / std::sqrt(2.0));
+}
 
 } // namespace reference

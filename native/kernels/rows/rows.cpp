@@ -2,9 +2,13 @@
 
 namespace {
 
-bool thread_ok(int ith, int nth) { return ith >= 0 && ith < nth; }
+bool thread_ok(int ith, int nth) {
+    return ith >= 0 && ith < nth;
+}
 
-bool stride_ok(int64_t rows, int64_t n, size_t stride) { return rows == 1 || stride >= static_cast<size_t>(n) * sizeof(float); }
+bool stride_ok(int64_t rows, int64_t n, size_t stride) {
+    return rows == 1 || stride >= static_cast<size_t>(n) * sizeof(float);
+}
 
 } // namespace
 

@@ -8,31 +8,46 @@ namespace {
 
 const int64_t SIZES[] = {1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 33, 100, 384, 1000};
 
-std::vector<double> widened(const float * x, int64_t n) { return std::vector<double>(x, x + n); }
+std::vector<double> widened(const float * x, int64_t n) {
+    return std::vector<double>(x, x + n);
+}
 
 void check_layer_norm(int64_t n, bool residual, bool affine, bool in_place, int nth) {
     CAPTURE(n);
     const int64_t            rows = 5, pad = 3;
-    const std::vector<float> x = test::uniform(static_cast<size_t>(rows * (n + pad)), 1, -3, 5), r = test::uniform(static_cast<size_t>(rows * n), 2);
-    const std::vector<float> weight = test::uniform(static_cast<size_t>(n), 3), bias = test::uniform(static_cast<size_t>(n), 4);
-    test::padded             dst(rows, n, pad);
+    const std::vector<float> x      = test::uniform(static_cast<size_t>(rows * (n + pad)), 1, -3, 5),
+                             r      = test::uniform(static_cast<size_t>(rows * n), 2);
+    const std::vector<float> weight = test::uniform(static_cast<size_t>(n), 3),
+                             bias   = test::uniform(static_cast<size_t>(n), 4);
+    test::padded dst(rows, n, pad);
     if (in_place) {
         for (int64_t i = 0; i < rows * n; i++) {
-            dst.data[static_cast<size_t>(i / n * dst.stride + i % n)] = x[static_cast<size_t>(i / n * (n + pad) + i % n)];
+            dst.data[static_cast<size_t>(i / n * dst.stride + i % n)] =
+                x[static_cast<size_t>(i / n * (n + pad) + i % n)];
         }
     }
-    const ggml_ext_cpu_layer_norm_args args = {rows, n, in_place ? dst.data.data() : x.data(), dst.stride_bytes(), residual ? r.data() : nullptr,
-                                               static_cast<size_t>(n) * 4, affine ? weight.data() : nullptr, affine ? bias.data() : nullptr, 1e-5f,
-                                               dst.data.data(), dst.stride_bytes()};
-    REQUIRE(test::on_threads(nth, [&](int ith) { return ggml_ext_cpu_layer_norm(&args, ith, nth); }) == GGML_EXT_CPU_OK);
+    const ggml_ext_cpu_layer_norm_args args = {rows,
+                                               n,
+                                               in_place ? dst.data.data() : x.data(),
+                                               dst.stride_bytes(),
+                                               residual ? r.data() : nullptr,
+                                               static_cast<size_t>(n) * 4,
+                                               affine ? weight.data() : nullptr,
+                                               affine ? bias.data() : nullptr,
+                                               1e-5f,
+                                               dst.data.data(),
+                                               dst.stride_bytes()};
+    REQUIRE(test::on_threads(nth, [&](int ith) { return ggml_ext_cpu_layer_norm(&args, ith, nth); }) ==
+            GGML_EXT_CPU_OK);
     int64_t bad = 0;
     for (int64_t m = 0; m < rows; m++) {
         std::vector<double> y = widened(&x[static_cast<size_t>(m * (n + pad))], n);
         for (int64_t i = 0; residual && i < n; i++) {
             y[static_cast<size_t>(i)] += r[static_cast<size_t>(m * n + i)];
         }
-        const auto expected = reference::layer_norm(y, affine ? weight.data() : nullptr, affine ? bias.data() : nullptr, 1e-5f);
-        double     spread   = 0; // rounding of y is magnified where a row hardly varies
+        const auto expected =
+            reference::layer_norm(y, affine ? weight.data() : nullptr, affine ? bias.data() : nullptr, 1e-5f);
+        double spread = 0; // rounding of y is magnified where a row hardly varies
         for (double v : y) {
             spread = std::fmax(spread, std::fabs(v - y[0]));
         }
@@ -57,8 +72,9 @@ TEST_CASE("LayerNorm with residual, weight and bias equals the double definition
 }
 
 TEST_CASE("LayerNorm keeps its accuracy where the mean dwarfs the spread") {
-    std::vector<float> x = test::uniform(384, 1, 999.0f, 1001.0f), dst(384);
-    const ggml_ext_cpu_layer_norm_args args = {1, 384, x.data(), 0, nullptr, 0, nullptr, nullptr, 1e-12f, dst.data(), 0};
+    std::vector<float>                 x    = test::uniform(384, 1, 999.0f, 1001.0f), dst(384);
+    const ggml_ext_cpu_layer_norm_args args = {1,       384,     x.data(), 0,          nullptr, 0,
+                                               nullptr, nullptr, 1e-12f,   dst.data(), 0};
     REQUIRE(ggml_ext_cpu_layer_norm(&args, 0, 1) == GGML_EXT_CPU_OK);
     const auto expected = reference::layer_norm(widened(x.data(), 384), nullptr, nullptr, 1e-12f);
     for (size_t i = 0; i < 384; i++) {
@@ -70,17 +86,28 @@ TEST_CASE("softmax with scale and mask equals the double definition for every ta
     for (int64_t n : SIZES) {
         CAPTURE(n);
         const int64_t            rows = 6, pad = 2;
-        const std::vector<float> x = test::uniform(static_cast<size_t>(rows * n), 1, -30, 30), mask = test::uniform(static_cast<size_t>(3 * n), 2, -5, 0);
+        const std::vector<float> x    = test::uniform(static_cast<size_t>(rows * n), 1, -30, 30),
+                                 mask = test::uniform(static_cast<size_t>(3 * n), 2, -5, 0);
         for (bool masked : {false, true}) {
             test::padded                    dst(rows, n, pad);
-            const ggml_ext_cpu_softmax_args args = {rows, n, x.data(), static_cast<size_t>(n) * 4, masked ? mask.data() : nullptr, static_cast<size_t>(n) * 4, 3,
-                                                    0.3f, dst.data.data(), dst.stride_bytes()};
-            REQUIRE(test::on_threads(2, [&](int ith) { return ggml_ext_cpu_softmax(&args, ith, 2); }) == GGML_EXT_CPU_OK);
+            const ggml_ext_cpu_softmax_args args = {rows,
+                                                    n,
+                                                    x.data(),
+                                                    static_cast<size_t>(n) * 4,
+                                                    masked ? mask.data() : nullptr,
+                                                    static_cast<size_t>(n) * 4,
+                                                    3,
+                                                    0.3f,
+                                                    dst.data.data(),
+                                                    dst.stride_bytes()};
+            REQUIRE(test::on_threads(2, [&](int ith) { return ggml_ext_cpu_softmax(&args, ith, 2); }) ==
+                    GGML_EXT_CPU_OK);
             int64_t bad = 0;
             for (int64_t m = 0; m < rows; m++) {
                 std::vector<double> y;
                 for (int64_t i = 0; i < n; i++) {
-                    y.push_back(static_cast<double>(x[static_cast<size_t>(m * n + i)]) * 0.3f + (masked ? mask[static_cast<size_t>(m % 3 * n + i)] : 0.0f));
+                    y.push_back(static_cast<double>(x[static_cast<size_t>(m * n + i)]) * 0.3f +
+                                (masked ? mask[static_cast<size_t>(m % 3 * n + i)] : 0.0f));
                 }
                 const auto expected = reference::softmax(y);
                 for (int64_t i = 0; i < n; i++) {
@@ -95,10 +122,10 @@ TEST_CASE("softmax with scale and mask equals the double definition for every ta
 }
 
 TEST_CASE("softmax: masked positions are exactly zero, a wholly masked row or a NaN gives NaN") {
-    const float              inf  = INFINITY;
-    const std::vector<float> x    = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
+    const float              inf = INFINITY;
+    const std::vector<float> x   = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
     std::vector<float>       mask(11, 0.0f), dst(11);
-    mask[10] = mask[3] = -inf;
+    mask[10] = mask[3]             = -inf;
     ggml_ext_cpu_softmax_args args = {1, 11, x.data(), 0, mask.data(), 0, 1, 1.0f, dst.data(), 0};
     REQUIRE(ggml_ext_cpu_softmax(&args, 0, 1) == GGML_EXT_CPU_OK);
     CHECK(dst[10] == 0.0f);
@@ -136,7 +163,9 @@ TEST_CASE("GELU erf: relative error below 1e-6 from -14 to 14, tails and special
     }
     x.push_back(NAN);
     std::vector<float> dst(x.size() + 1, test::GUARD);
-    REQUIRE(test::on_threads(3, [&](int ith) { return ggml_ext_cpu_gelu_erf(static_cast<int64_t>(x.size()), x.data(), dst.data(), ith, 3); }) == GGML_EXT_CPU_OK);
+    REQUIRE(test::on_threads(3, [&](int ith) {
+                return ggml_ext_cpu_gelu_erf(static_cast<int64_t>(x.size()), x.data(), dst.data(), ith, 3);
+            }) == GGML_EXT_CPU_OK);
     int64_t bad = 0;
     for (size_t i = 0; i + 2 < x.size(); i++) {
         const double expected = reference::gelu_erf(x[i]);

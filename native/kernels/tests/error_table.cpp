@@ -5,7 +5,8 @@
 #include <cstdio>
 
 void table_head(const char * family) {
-    std::printf("\n### %s (%s)\n\n| shape | max abs error | max rel error |\n|---|---|---|\n", family, ggml_ext_cpu_isa());
+    std::printf("\n### %s (%s)\n\n| shape | max abs error | max rel error |\n|---|---|---|\n", family,
+                ggml_ext_cpu_isa());
 }
 
 void table_row(const char * shape_format, const std::vector<int64_t> & extents, const test::error & e) {

@@ -17,15 +17,15 @@ extern "C" {
 size_t ggml_ext_cpu_gemm_f32_packed_size(int64_t N, int64_t K);
 
 // Packs w (row n at w + n*w_stride bytes) into packed. Thread-parallel: each of nth calls packs its share.
-int ggml_ext_cpu_gemm_f32_pack(int64_t N, int64_t K, const float * w, size_t w_stride, void * packed,
-                               size_t packed_size, int ith, int nth);
+int ggml_ext_cpu_gemm_f32_pack(
+    int64_t N, int64_t K, const float * w, size_t w_stride, void * packed, size_t packed_size, int ith, int nth);
 
 struct ggml_ext_cpu_gemm_f32_args {
     int64_t       M, N, K;
-    const void *  packed;     // from ggml_ext_cpu_gemm_f32_pack, complete
+    const void *  packed; // from ggml_ext_cpu_gemm_f32_pack, complete
     size_t        packed_size;
     const float * x;
-    size_t        x_stride;   // bytes between rows of x
+    size_t        x_stride; // bytes between rows of x
     float *       dst;
     size_t        dst_stride; // bytes between rows of dst
     const float * bias;       // N floats, or NULL
@@ -35,8 +35,8 @@ struct ggml_ext_cpu_gemm_f32_args {
 // Scratch bytes that each thread needs.
 size_t ggml_ext_cpu_gemm_f32_scratch_size(int64_t M, int64_t N, int64_t K);
 
-int ggml_ext_cpu_gemm_f32(const struct ggml_ext_cpu_gemm_f32_args * args, void * scratch, size_t scratch_size, int ith,
-                          int nth);
+int ggml_ext_cpu_gemm_f32(
+    const struct ggml_ext_cpu_gemm_f32_args * args, void * scratch, size_t scratch_size, int ith, int nth);
 
 #ifdef __cplusplus
 }

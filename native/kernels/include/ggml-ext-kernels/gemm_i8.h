@@ -21,12 +21,12 @@ extern "C" {
 size_t ggml_ext_cpu_gemm_i8_packed_size(int64_t N, int64_t K);
 
 // Packs w (row n at w + n*w_stride bytes) into packed. Thread-parallel: each of nth calls packs its share.
-int ggml_ext_cpu_gemm_i8_pack(int64_t N, int64_t K, const int8_t * w, size_t w_stride, void * packed,
-                              size_t packed_size, int ith, int nth);
+int ggml_ext_cpu_gemm_i8_pack(
+    int64_t N, int64_t K, const int8_t * w, size_t w_stride, void * packed, size_t packed_size, int ith, int nth);
 
 struct ggml_ext_cpu_gemm_i8_args {
     int64_t        M, N, K;
-    const void *   packed;     // from ggml_ext_cpu_gemm_i8_pack, complete
+    const void *   packed; // from ggml_ext_cpu_gemm_i8_pack, complete
     size_t         packed_size;
     const int8_t * x;
     size_t         x_stride;   // bytes between rows of x
@@ -44,8 +44,8 @@ struct ggml_ext_cpu_gemm_i8_args {
 size_t ggml_ext_cpu_gemm_i8_scratch_size(int64_t M, int64_t N, int64_t K);
 
 // GGML_EXT_CPU_UNSUPPORTED where K is above GGML_EXT_CPU_GEMM_I8_MAX_K.
-int ggml_ext_cpu_gemm_i8(const struct ggml_ext_cpu_gemm_i8_args * args, void * scratch, size_t scratch_size, int ith,
-                         int nth);
+int ggml_ext_cpu_gemm_i8(
+    const struct ggml_ext_cpu_gemm_i8_args * args, void * scratch, size_t scratch_size, int ith, int nth);
 
 #ifdef __cplusplus
 }

@@ -21,17 +21,17 @@ struct ggml_ext_cpu_quantize_i8_args {
     int64_t       group;       // 1, 4, 16, 64 or 256
     int64_t       padded_rows; // >= M: rows M .. padded_rows-1 of q are filled with zeros
     const float * x;
-    size_t        x_stride;    // bytes between rows of x
+    size_t        x_stride; // bytes between rows of x
     int8_t *      q;
-    size_t        q_stride;    // bytes between rows of q
-    float *       scale;       // M floats, any alignment
+    size_t        q_stride; // bytes between rows of q
+    float *       scale;    // M floats, any alignment
 };
 
 // Scratch bytes that each thread needs; may be 0.
 size_t ggml_ext_cpu_quantize_i8_scratch_size(int64_t K, int64_t group);
 
-int ggml_ext_cpu_quantize_i8(const struct ggml_ext_cpu_quantize_i8_args * args, void * scratch, size_t scratch_size,
-                             int ith, int nth);
+int ggml_ext_cpu_quantize_i8(
+    const struct ggml_ext_cpu_quantize_i8_args * args, void * scratch, size_t scratch_size, int ith, int nth);
 
 // The packed ConvRot tensor: rows of K bytes, their number padded to a multiple of four, then M float scales.
 int64_t ggml_ext_cpu_convrot_padded_rows(int64_t M);

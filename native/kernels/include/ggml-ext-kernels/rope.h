@@ -50,7 +50,8 @@ struct ggml_ext_cpu_rope_args {
 // Scratch bytes that each thread needs.
 size_t ggml_ext_cpu_rope_scratch_size(int64_t d_head);
 
-int ggml_ext_cpu_rope(const struct ggml_ext_cpu_rope_args * args, void * scratch, size_t scratch_size, int ith, int nth);
+int ggml_ext_cpu_rope(
+    const struct ggml_ext_cpu_rope_args * args, void * scratch, size_t scratch_size, int ith, int nth);
 
 #ifdef __cplusplus
 }

@@ -14,12 +14,12 @@ extern "C" {
 struct ggml_ext_cpu_layer_norm_args {
     int64_t       rows, n;
     const float * x;
-    size_t        x_stride;        // bytes between rows
-    const float * residual;        // or NULL
+    size_t        x_stride; // bytes between rows
+    const float * residual; // or NULL
     size_t        residual_stride;
-    const float * weight;          // n floats, or NULL for 1
-    const float * bias;            // n floats, or NULL for 0
-    float         eps;             // >= 0
+    const float * weight; // n floats, or NULL for 1
+    const float * bias;   // n floats, or NULL for 0
+    float         eps;    // >= 0
     float *       dst;
     size_t        dst_stride;
 };
@@ -32,9 +32,9 @@ struct ggml_ext_cpu_softmax_args {
     int64_t       rows, n;
     const float * x;
     size_t        x_stride;
-    const float * mask;            // or NULL
+    const float * mask; // or NULL
     size_t        mask_stride;
-    int64_t       mask_rows;       // >= 1 where there is a mask
+    int64_t       mask_rows; // >= 1 where there is a mask
     float         scale;
     float *       dst;
     size_t        dst_stride;
