@@ -1,6 +1,5 @@
 // C entries: statistics and plan copies.
 
-#include "exec/executor.h"
 #include "interpose/runtime.h"
 #include "plan/backend_plans.h"
 #include "plan/copy.h"
@@ -60,7 +59,7 @@ int ggml_ext_get_backend_stats(ggml_backend * backend, ggml_ext_backend_stats * 
         const plan::plan_stats & s = attached->plans->stats;
         return fill_struct(stats,
                            {0, s.planned.load(), s.planned_late.load(), s.computed.load(), s.groups.load(), s.singly.load(),
-                            s.plan_time_ns.load(), attached->executor == nullptr ? 0 : attached->executor->workspace_size()},
+                            s.plan_time_ns.load(), s.workspace_size.load()},
                            "stats");
     });
 }

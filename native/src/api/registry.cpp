@@ -10,11 +10,6 @@ using namespace ggml_ext;
 
 namespace {
 
-snapshot_cell * cell_of(ggml_backend_device * device) {
-    attached_device * attached = runtime::get().find(device);
-    return attached == nullptr ? nullptr : &attached->kernels;
-}
-
 // a descriptor as this library knows it: fields that the caller's header had not are zero
 template <typename Desc> int read_desc(const Desc * desc, Desc & out) {
     if (desc == nullptr) {
@@ -49,11 +44,11 @@ int ggml_ext_op_create(ggml_context * ctx, const char * op, int32_t n_src, ggml_
         if (ctx == nullptr || op == nullptr || out == nullptr) {
             return fail(GGML_EXT_STATUS_INVALID_ARGUMENT, "%s is NULL", ctx == nullptr ? "ctx" : op == nullptr ? "op" : "out");
         }
-        const op_registration * registered = runtime::get().registrations().find_op(op);
-        if (registered == nullptr) {
+        const op_use registered = runtime::get().registrations().find_op(op);
+        if (registered.op == nullptr) {
             return fail(GGML_EXT_STATUS_NOT_FOUND, "operator \"%.160s\" is not registered", op);
         }
-        return op_create(runtime::get().ggml(), ctx, *registered, n_src, src, attrs, attrs_size, out);
+        return op_create(runtime::get().ggml(), ctx, registered, n_src, src, attrs, attrs_size, out);
     });
 }
 
@@ -68,21 +63,16 @@ int ggml_ext_register_kernel_ex(ggml_backend_device * device, const ggml_ext_ker
         if (const int status = read_desc(desc, known); status != GGML_EXT_STATUS_SUCCESS) {
             return status;
         }
-        runtime & rt = runtime::get();
-        if (device == nullptr || !rt.is_attached(device)) {
-            return fail(GGML_EXT_STATUS_INVALID_ARGUMENT, "device %p is not attached: call ggml_ext_attach_device first",
-                        static_cast<void *>(device));
-        }
-        return rt.registrations().register_kernel(rt.ggml(), device, *cell_of(device), known, flags, out);
+        return runtime::get().register_kernel(device, known, flags, out);
     });
 }
 
 int ggml_ext_unregister(ggml_ext_registration * registration) {
-    return guarded([&]() -> int { return runtime::get().registrations().unregister(registration, cell_of); });
+    return guarded([&]() -> int { return runtime::get().registrations().unregister(registration); });
 }
 
 int ggml_ext_set_enabled(ggml_ext_registration * registration, bool enabled) {
-    return guarded([&]() -> int { return runtime::get().registrations().set_enabled(registration, enabled, cell_of); });
+    return guarded([&]() -> int { return runtime::get().registrations().set_enabled(registration, enabled); });
 }
 
 bool ggml_ext_dev_supports_native_op(ggml_backend_device * device, const ggml_tensor * op) {

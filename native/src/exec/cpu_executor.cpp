@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <cstring>
+#include <utility>
 
 namespace ggml_ext::exec {
 
@@ -152,14 +153,16 @@ struct parallel_call {
     ggml_ext_parallel_task task;
     void *                 context;
     std::atomic<int>       status{GGML_EXT_STATUS_SUCCESS};
+    std::string            message; // of the thread that set the status
 };
 
 void run_parallel(ggml_tensor * /* dst */, int ith, int nth, void * userdata) {
     auto &    call     = *static_cast<parallel_call *>(userdata);
+    set_last_error("");
     const int status   = call.task(call.context, ith, nth);
     int       expected = GGML_EXT_STATUS_SUCCESS;
-    if (status != GGML_EXT_STATUS_SUCCESS) {
-        call.status.compare_exchange_strong(expected, status);
+    if (status != GGML_EXT_STATUS_SUCCESS && call.status.compare_exchange_strong(expected, status)) {
+        call.message = last_error();
     }
 }
 
@@ -169,7 +172,7 @@ int cpu_executor::parallel(attached_backend & backend, ggml_ext_parallel_task ta
     if (parallel_graph_ == nullptr || current_backend() != &backend) {
         return fail(GGML_EXT_STATUS_UNSUPPORTED, "SERV-2: the CPU parallel service works inside execute of a kernel of this backend only");
     }
-    parallel_call call{task, context, {}};
+    parallel_call call{task, context, {}, {}};
     char          dummy[64] = {};
     ggml_tensor   proxy{};
     proxy.type  = TYPE_F32;
@@ -180,7 +183,9 @@ int cpu_executor::parallel(attached_backend & backend, ggml_ext_parallel_task ta
     set_custom(proxy, g_.op.custom, run_parallel, 0, &call);
     ggml_tensor * nodes[] = {&proxy};
     graph_copy    copy(parallel_graph_, nodes, 1);
+    const auto *  outer = std::exchange(parallel_graph_, nullptr); // a task that asks for the service again is refused
     const int32_t native = backend.native_graph_compute(backend.backend, &copy.graph);
+    parallel_graph_      = outer;
     if (native == GGML_COMPUTE_ABORTED) {
         return fail(GGML_EXT_STATUS_ABORTED, "the backend's abort callback asked to stop");
     }
@@ -188,10 +193,10 @@ int cpu_executor::parallel(attached_backend & backend, ggml_ext_parallel_task ta
         return fail(GGML_EXT_STATUS_FAILED, "the backend's compute returned %d", native);
     }
     const int status = call.status.load();
-    if (status != GGML_EXT_STATUS_SUCCESS && *last_error() == '\0') {
-        return fail(status, "a task of the CPU parallel service returned %s", ggml_ext_status_name(status));
+    if (status != GGML_EXT_STATUS_SUCCESS) {
+        return fail(status, "%s", call.message.empty() ? "a task of the CPU parallel service failed" : call.message.c_str());
     }
-    return status;
+    return GGML_EXT_STATUS_SUCCESS;
 }
 
 } // namespace ggml_ext::exec

@@ -3,6 +3,7 @@
 #include "plan/inject.h"
 #include "support/status.h"
 
+#include <algorithm>
 #include <chrono>
 
 namespace ggml_ext::exec {
@@ -113,6 +114,10 @@ int run_step(const plan::step & s, failure & f) {
     const kernel & k      = *s.k;
     const auto     start  = std::chrono::steady_clock::now();
     int            status = GGML_EXT_STATUS_SUCCESS;
+    const auto &   ne     = s.nodes.back()->dst->ne;
+    if (std::any_of(ne, ne + GGML_EXT_MAX_DIMS, [](int64_t n) { return n == 0; })) {
+        return status; // nothing to compute; ggml skips such nodes too
+    }
     set_last_error("");
     if (k.desc.execute != nullptr) {
         status = k.desc.execute(&s.exec, k.desc.user_data);

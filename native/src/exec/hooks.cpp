@@ -8,6 +8,8 @@
 #include "plan/select.h"
 #include "support/status.h"
 
+#include <algorithm>
+
 namespace ggml_ext::hooks {
 
 namespace {
@@ -32,7 +34,13 @@ bool asked_already(const ggml_backend_device * device, const ggml_tensor * op) {
 int32_t compute_natively(attached_backend & backend, ggml_cgraph * graph) {
     const uint64_t before = marker_failures();
     const int32_t  status = backend.native_graph_compute(backend.backend, graph);
-    if (status == GGML_COMPUTE_SUCCESS && marker_failures() != before) {
+    // the count is the process', so the failure may be another backend's: this graph must have such a node at all
+    const auto has_operator = [&] {
+        const abi::ggml & g = *backend.device->ggml;
+        return !g.has_cgraph || std::any_of(graph->nodes, graph->nodes + graph->n_nodes,
+                                            [&](const ggml_tensor * node) { return operator_of(g, node) != nullptr; });
+    };
+    if (status == GGML_COMPUTE_SUCCESS && marker_failures() != before && has_operator()) {
         fail(GGML_EXT_STATUS_UNSUPPORTED, "OP-3: the graph has a registered operator that no kernel could run; its output is NaN (see the log)");
         return GGML_COMPUTE_FAILED;
     }
@@ -111,6 +119,7 @@ int32_t graph_compute(ggml_backend * backend, ggml_cgraph * graph) {
         result = attached->executor->compute(*attached, *p, graph);
         p->n_computed.fetch_add(1, std::memory_order_relaxed);
         plans.count_compute(*p);
+        plans.stats.workspace_size.store(attached->executor->workspace_size(), std::memory_order_relaxed);
         return GGML_EXT_STATUS_SUCCESS;
     });
     return status == GGML_EXT_STATUS_SUCCESS ? result : GGML_COMPUTE_FAILED;

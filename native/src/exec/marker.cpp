@@ -51,20 +51,33 @@ int run_on_this_thread(const abi::ggml & g, ggml_tensor * dst, const op_registra
     plan::step            s;
     s.k = k;
     k->n_plan_steps.fetch_add(1);
+    s.nodes                = {&view.get()};
     s.prepared.struct_size = sizeof(s.prepared);
     s.prepared.n_phases    = 1;
     if (k->desc.prepare != nullptr) {
         const ggml_ext_prepare_params params{sizeof(params), nullptr, 1, nodes};
+        set_last_error("");
         if (const int status = k->desc.prepare(&params, &s.prepared, k->desc.user_data); status != GGML_EXT_STATUS_SUCCESS) {
-            s.prepared.state = nullptr;
-            return status;
+            s.prepared.state         = nullptr;
+            const std::string reason = last_error();
+            return fail(status, "kernel %s: prepare failed: %s", k->name.c_str(),
+                        reason.empty() ? ggml_ext_status_name(status) : reason.c_str());
+        }
+        if (s.prepared.n_phases < 1) {
+            return fail(GGML_EXT_STATUS_INVALID_ARGUMENT, "kernel %s: prepare asked for %d phases, expected at least 1", k->name.c_str(),
+                        s.prepared.n_phases);
         }
     }
     std::vector<char> workspace(s.prepared.workspace_size + 128);
     const auto        base = (reinterpret_cast<uintptr_t>(workspace.data()) + 127) & ~uintptr_t{127};
     s.exec = {sizeof(s.exec), nullptr, s.prepared.state, 1, nodes, reinterpret_cast<void *>(base), s.prepared.workspace_size};
     exec::failure f;
-    return exec::run_step(s, f);
+    if (const int status = exec::run_step(s, f); status != GGML_EXT_STATUS_SUCCESS) {
+        f.result(); // its message names the kernel
+        return status;
+    }
+    k->counters.executed.fetch_add(1, std::memory_order_relaxed);
+    return GGML_EXT_STATUS_SUCCESS;
 }
 
 } // namespace

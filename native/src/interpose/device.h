@@ -33,7 +33,6 @@ struct attached_device {
     init_backend_fn          native_init_backend  = nullptr;
     mutable snapshot_cell    kernels;
 
-    // a name of 0 plus, for callers that only know the device
     bool native_supports(const ggml_tensor * op) const;
 };
 
@@ -44,8 +43,6 @@ struct attached_backend {
     graph_optimize_fn                    native_graph_optimize = nullptr; // may be NULL
     backend_free_fn                      native_free           = nullptr;
     std::atomic<bool>                    reference{false}; // KERNEL-6: run no extension
-    bool (*abort_callback)(void *) = nullptr;              // as set through the registry's function, for the services
-    void *                               abort_data = nullptr;
     std::unique_ptr<plan::backend_plans> plans;
     std::unique_ptr<exec::executor>      executor;
 

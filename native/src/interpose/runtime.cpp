@@ -120,12 +120,32 @@ int runtime::detach(ggml_backend_device * device) {
 }
 
 int runtime::attach(ggml_backend * backend) {
-    attached_device * device = find(ggml_.fn.ggml_backend_get_device(backend));
-    if (device == nullptr) {
-        return fail(GGML_EXT_STATUS_NOT_FOUND, "the device of backend %s is not attached", ggml_.fn.ggml_backend_name(backend));
-    }
+    const ggml_backend_device *         device = ggml_.fn.ggml_backend_get_device(backend);
     std::unique_lock<std::shared_mutex> lock(mutex_);
-    return attach_backend_locked(*device, backend);
+    const auto found = std::find_if(devices_.begin(), devices_.end(), [device](const auto & d) { return d->device == device; });
+    if (found == devices_.end()) {
+        return fail(GGML_EXT_STATUS_NOT_FOUND, "the device of backend %s is not attached: call ggml_ext_attach_device first",
+                    ggml_.fn.ggml_backend_name(backend));
+    }
+    return attach_backend_locked(**found, backend);
+}
+
+int runtime::register_kernel(ggml_backend_device * device, const ggml_ext_kernel_desc & desc, uint32_t flags,
+                             ggml_ext_registration ** out) {
+    snapshot_cell * cell   = nullptr;
+    int             status = GGML_EXT_STATUS_SUCCESS;
+    {
+        std::shared_lock<std::shared_mutex> lock(mutex_); // the device is not detached meanwhile
+        const auto found = std::find_if(devices_.begin(), devices_.end(), [device](const auto & d) { return d->device == device; });
+        if (found == devices_.end()) {
+            return fail(GGML_EXT_STATUS_INVALID_ARGUMENT, "device %p is not attached: call ggml_ext_attach_device first",
+                        static_cast<void *>(device));
+        }
+        cell   = &(*found)->kernels;
+        status = registry_.register_kernel(ggml_, device, *cell, desc, flags, out);
+    }
+    cell->collect();
+    return status;
 }
 
 int runtime::attach_backend_locked(attached_device & device, ggml_backend * backend) {

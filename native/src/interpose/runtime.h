@@ -29,6 +29,7 @@ public:
     int attach(ggml_backend_device * device);
     int detach(ggml_backend_device * device);
     int attach(ggml_backend * backend);
+    int register_kernel(ggml_backend_device * device, const ggml_ext_kernel_desc & desc, uint32_t flags, ggml_ext_registration ** out);
 
     // NULL where it is not attached. An attached device stays in memory for good; a backend until it is freed.
     attached_device *                 find(const ggml_backend_device * device) const;

@@ -35,7 +35,7 @@ int check_output(const abi::ggml & g, const op_registration & op, const ggml_ext
     }
     size_t row_size = 0;
     if (__builtin_mul_overflow(static_cast<size_t>(out.ne[0] / block), g.fn.ggml_type_size(out.type), &row_size) ||
-        __builtin_mul_overflow(row_size, rows, &nbytes) || nbytes > SIZE_MAX / 4) {
+        __builtin_mul_overflow(row_size, rows, &nbytes) || nbytes > SIZE_MAX / 64) {
         return fail(GGML_EXT_STATUS_INVALID_ARGUMENT, "operator %s: infer gave an output larger than memory can hold", op.name.c_str());
     }
     return GGML_EXT_STATUS_SUCCESS;
@@ -53,8 +53,9 @@ int check_room(const abi::ggml & g, ggml_context * ctx, const op_registration & 
 
 } // namespace
 
-int op_create(const abi::ggml & g, ggml_context * ctx, const op_registration & op, int32_t n_src, ggml_tensor * const * src,
+int op_create(const abi::ggml & g, ggml_context * ctx, const op_use & use, int32_t n_src, ggml_tensor * const * src,
               const void * attrs, size_t attrs_size, ggml_tensor ** out) {
+    const op_registration & op = *use.op;
     if (n_src < 0 || n_src > GGML_EXT_MAX_SRC) {
         return fail(GGML_EXT_STATUS_INVALID_ARGUMENT, "operator %s: %d sources, expected 0 to %d", op.name.c_str(), n_src, GGML_EXT_MAX_SRC);
     }
@@ -74,11 +75,12 @@ int op_create(const abi::ggml & g, ggml_context * ctx, const op_registration & o
 
     ggml_ext_output output{sizeof(output), TYPE_F32, {}};
     set_last_error("");
-    const int inferred = op.infer(n_src, pointers, attrs, &output, op.user_data);
+    const int inferred = op.infer(n_src, pointers, attrs, &output, use.data->user_data);
     if (inferred != GGML_EXT_STATUS_SUCCESS) {
         const std::string reason = last_error();
-        return fail(inferred, "operator %s: infer refused: %s", op.name.c_str(),
-                    reason.empty() ? ggml_ext_status_name(inferred) : reason.c_str());
+        const bool        known  = inferred > GGML_EXT_STATUS_SUCCESS && inferred <= GGML_EXT_STATUS_NOT_LOADED;
+        return fail(known ? inferred : static_cast<int>(GGML_EXT_STATUS_FAILED), "operator %s: infer refused: %s", op.name.c_str(),
+                    reason.empty() ? format("it returned %d (%s)", inferred, ggml_ext_status_name(inferred)).c_str() : reason.c_str());
     }
     size_t nbytes = 0;
     if (const int status = check_output(g, op, output, nbytes); status != GGML_EXT_STATUS_SUCCESS) {

@@ -5,7 +5,7 @@
 
 namespace ggml_ext {
 
-int op_create(const abi::ggml & g, ggml_context * ctx, const op_registration & op, int32_t n_src, ggml_tensor * const * src,
+int op_create(const abi::ggml & g, ggml_context * ctx, const op_use & use, int32_t n_src, ggml_tensor * const * src,
               const void * attrs, size_t attrs_size, ggml_tensor ** out);
 
 } // namespace ggml_ext

@@ -42,7 +42,7 @@ bool disabled_by_environment(const std::string & name) {
         variable += std::isalnum(c) != 0 ? static_cast<char>(std::toupper(c)) : '_';
     }
     const char * value = std::getenv(variable.c_str());
-    return value != nullptr && *value != '\0' && std::strcmp(value, "0") != 0;
+    return value != nullptr && std::strcmp(value, "0") != 0;
 }
 
 } // namespace
@@ -67,17 +67,23 @@ int registry::register_op(const ggml_ext_op_desc & desc, ggml_ext_registration *
     if (ops_.count(desc.name) != 0) {
         return fail(GGML_EXT_STATUS_DUPLICATE, "operator %s is registered already", desc.name);
     }
-    auto handle     = std::make_unique<ggml_ext_registration>();
-    auto op         = std::make_unique<op_registration>();
-    op->name        = desc.name;
-    op->attrs_size  = desc.attrs_size;
-    op->infer       = desc.infer;
-    op->user_data   = desc.user_data;
-    op->release     = desc.release;
-    handle->op      = op.get();
+    auto handle         = std::make_unique<ggml_ext_registration>();
+    auto op             = std::make_unique<op_registration>();
+    op->name            = desc.name;
+    op->attrs_size      = desc.attrs_size;
+    op->infer           = desc.infer;
+    op->data            = std::make_shared<op_data>();
+    op->data->user_data = desc.user_data;
+    handle->op          = op.get();
+    all_ops_.push_back(std::move(op));
     handles_.insert(handle.get());
-    ops_.emplace(op->name, op.get());
-    op.release(); // never freed, see op_registration
+    try {
+        ops_.emplace(handle->op->name, handle->op);
+    } catch (...) {
+        handles_.erase(handle.get());
+        throw;
+    }
+    handle->op->data->release = desc.release; // the caller's until nothing can fail any more
     if (out != nullptr) {
         *out = handle.get();
     }
@@ -111,7 +117,7 @@ int registry::register_kernel(const abi::ggml & g, ggml_backend_device * device,
     }
 
     std::lock_guard<std::mutex> lock(mutex_);
-    auto & of_device = kernels_[device];
+    auto &                      of_device = kernels_[device];
     for (const auto & other : of_device) {
         if (other->name == desc.name) {
             return fail(GGML_EXT_STATUS_DUPLICATE, "kernel %s is registered already on device %s", desc.name,
@@ -139,6 +145,7 @@ int registry::register_kernel(const abi::ggml & g, ggml_backend_device * device,
     k->desc.op      = desc.op == nullptr ? nullptr : k->op_name.c_str();
     k->flags        = flags;
     k->device       = device;
+    k->cell         = &cell;
     k->op_id        = op_id;
     k->op           = op;
     k->order        = ++order_;
@@ -163,10 +170,11 @@ int registry::register_kernel(const abi::ggml & g, ggml_backend_device * device,
     return GGML_EXT_STATUS_SUCCESS;
 }
 
-int registry::unregister(ggml_ext_registration * registration, snapshot_cell * (*cell_of)(ggml_backend_device *)) {
-    std::unique_ptr<ggml_ext_registration> handle; // last: the release callback runs without the lock
-    void (*release)(void *) = nullptr;
-    void * user_data        = nullptr;
+int registry::unregister(ggml_ext_registration * registration) {
+    // these go last: release callbacks run without the lock
+    std::unique_ptr<ggml_ext_registration> handle;
+    std::shared_ptr<op_data>               data;
+    const snapshot_cell *                  cell = nullptr;
     {
         std::lock_guard<std::mutex> lock(mutex_);
         if (handles_.count(registration) == 0) {
@@ -182,10 +190,8 @@ int registry::unregister(ggml_ext_registration * registration, snapshot_cell * (
                     }
                 }
             }
-            op->withdrawn.store(true);
             ops_.erase(op->name);
-            release   = op->release;
-            user_data = op->user_data;
+            data.swap(op->data);
         } else {
             const kernel_ptr & k = registration->kernel;
             if (const int steps = k->n_plan_steps.load(); steps > 0) {
@@ -195,19 +201,20 @@ int registry::unregister(ggml_ext_registration * registration, snapshot_cell * (
             }
             auto & of_device = kernels_[k->device];
             of_device.erase(std::find(of_device.begin(), of_device.end(), k));
-            publish(k->device, *cell_of(k->device));
+            publish(k->device, *k->cell);
+            cell = k->cell;
         }
         handles_.erase(registration);
         handle.reset(registration);
     }
-    if (release != nullptr) {
-        release(user_data);
+    if (cell != nullptr) {
+        cell->collect();
     }
     return GGML_EXT_STATUS_SUCCESS;
 }
 
-int registry::set_enabled(ggml_ext_registration * registration, bool enabled, snapshot_cell * (*cell_of)(ggml_backend_device *)) {
-    std::lock_guard<std::mutex> lock(mutex_);
+int registry::set_enabled(ggml_ext_registration * registration, bool enabled) {
+    std::unique_lock<std::mutex> lock(mutex_);
     if (handles_.count(registration) == 0) {
         return fail(GGML_EXT_STATUS_NOT_FOUND, "registration %p is not (or no longer) registered", static_cast<void *>(registration));
     }
@@ -215,8 +222,11 @@ int registry::set_enabled(ggml_ext_registration * registration, bool enabled, sn
         return fail(GGML_EXT_STATUS_INVALID_ARGUMENT, "operator %s cannot be switched off: switch its kernels off",
                     registration->op->name.c_str());
     }
-    registration->kernel->enabled.store(enabled);
-    publish(registration->kernel->device, *cell_of(registration->kernel->device)); // a new epoch: plans are made anew
+    const kernel_ptr k = registration->kernel;
+    k->enabled.store(enabled);
+    publish(k->device, *k->cell); // a new epoch: plans are made anew
+    lock.unlock();
+    k->cell->collect();
     return GGML_EXT_STATUS_SUCCESS;
 }
 
@@ -225,10 +235,10 @@ kernel_ptr registry::find_kernel(const ggml_ext_registration * registration) con
     return handles_.count(const_cast<ggml_ext_registration *>(registration)) == 0 ? nullptr : registration->kernel;
 }
 
-const op_registration * registry::find_op(const std::string & name) const {
+op_use registry::find_op(const std::string & name) const {
     std::lock_guard<std::mutex> lock(mutex_);
     const auto                  found = ops_.find(name);
-    return found == ops_.end() ? nullptr : found->second;
+    return found == ops_.end() ? op_use{} : op_use{found->second, found->second->data};
 }
 
 size_t registry::n_kernels(const ggml_backend_device * device) const {

@@ -15,15 +15,33 @@
 
 namespace ggml_ext {
 
+// The caller's data of an operator. Released when the operator is withdrawn and no infer callback runs any more.
+struct op_data {
+    void *  user_data          = nullptr;
+    void (*release)(void *)    = nullptr;
+
+    ~op_data() {
+        if (release != nullptr) {
+            release(user_data);
+        }
+    }
+};
+
 // Never freed: nodes of graphs point to it for as long as they live (OP-3).
 struct op_registration {
-    std::string       name;
-    size_t            attrs_size = 0;
-    ggml_ext_infer    infer      = nullptr;
-    void *            user_data  = nullptr;
-    void            (*release)(void *) = nullptr;
-    std::atomic<bool> withdrawn{false};
+    std::string              name;
+    size_t                   attrs_size = 0;
+    ggml_ext_infer           infer      = nullptr;
+    std::shared_ptr<op_data> data; // under the registry's lock; NULL: withdrawn
 };
+
+// an operator that is about to be asked; it may be withdrawn meanwhile, and its data stays
+struct op_use {
+    const op_registration *  op = nullptr;
+    std::shared_ptr<op_data> data;
+};
+
+class snapshot_cell;
 
 struct kernel_counters {
     std::atomic<uint64_t> supported{0}, unsupported{0}, planned{0}, executed{0}, failed{0}, refused{0}, time_ns{0};
@@ -35,6 +53,7 @@ struct kernel {
     ggml_ext_kernel_desc      desc{};  // name and op point into the strings above
     uint32_t                  flags = 0;
     ggml_backend_device *     device = nullptr;
+    snapshot_cell *           cell   = nullptr; // of the device
     int32_t                   op_id  = -1;      // of a built-in op
     const op_registration *   op     = nullptr; // of a registered one
     uint64_t                  order  = 0;       // of registration
@@ -63,8 +82,6 @@ struct snapshot {
     const std::vector<kernel_ptr> & singles(int32_t op_id, const op_registration * op) const;
 };
 
-using snapshot_ptr = std::shared_ptr<const snapshot>;
-
 // The snapshot of one device. Readers never block: they pin the current one by a counter; writers retire the old one and
 // free it once no reader is left.
 class snapshot_cell {
@@ -85,11 +102,11 @@ public:
 
     ~snapshot_cell();
     void store(std::unique_ptr<const snapshot> next);
+    // Frees what no reader can hold any more. May call release callbacks: not under a lock.
+    void collect() const;
     bool empty() const { return empty_.load(std::memory_order_relaxed); }
 
 private:
-    void free_retired() const;
-
     mutable std::atomic<int>                             readers_{0};
     std::atomic<const snapshot *>                        current_{nullptr};
     std::atomic<bool>                                    empty_{true};
@@ -110,21 +127,22 @@ namespace ggml_ext {
 class registry {
 public:
     int register_op(const ggml_ext_op_desc & desc, ggml_ext_registration ** out);
+    // the caller collects the cell afterwards, where it holds no lock
     int register_kernel(const abi::ggml & g, ggml_backend_device * device, snapshot_cell & cell,
                         const ggml_ext_kernel_desc & desc, uint32_t flags, ggml_ext_registration ** out);
-    // `cell_of` is asked for the device's cell
-    int unregister(ggml_ext_registration * registration, snapshot_cell * (*cell_of)(ggml_backend_device *));
-    int set_enabled(ggml_ext_registration * registration, bool enabled, snapshot_cell * (*cell_of)(ggml_backend_device *));
+    int unregister(ggml_ext_registration * registration);
+    int set_enabled(ggml_ext_registration * registration, bool enabled);
 
     // NULL where the handle is not a live one
     kernel_ptr              find_kernel(const ggml_ext_registration * registration) const;
-    const op_registration * find_op(const std::string & name) const;
+    op_use                  find_op(const std::string & name) const;
     size_t                  n_kernels(const ggml_backend_device * device) const;
 
 private:
     void publish(ggml_backend_device * device, snapshot_cell & cell);
 
     mutable std::mutex                                        mutex_;
+    std::vector<std::unique_ptr<op_registration>>             all_ops_; // withdrawn ones too
     std::unordered_map<std::string, op_registration *>        ops_;
     std::unordered_map<ggml_backend_device *, std::vector<kernel_ptr>> kernels_;
     std::unordered_set<ggml_ext_registration *>               handles_;

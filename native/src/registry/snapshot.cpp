@@ -28,7 +28,7 @@ snapshot_cell::pin::pin(const snapshot_cell & cell) : cell_(cell) {
 
 snapshot_cell::pin::~pin() {
     if (cell_.readers_.fetch_sub(1) == 1 && cell_.has_retired_.load(std::memory_order_relaxed)) {
-        cell_.free_retired();
+        cell_.collect();
     }
 }
 
@@ -45,10 +45,9 @@ void snapshot_cell::store(std::unique_ptr<const snapshot> next) {
         retired_.push_back(std::move(old));
         has_retired_.store(true);
     }
-    free_retired();
 }
 
-void snapshot_cell::free_retired() const {
+void snapshot_cell::collect() const {
     std::vector<std::unique_ptr<const snapshot>> free_now; // destroyed outside the lock: it may call release callbacks
     {
         std::lock_guard<std::mutex> lock(mutex_);

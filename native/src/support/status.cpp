@@ -12,14 +12,14 @@ namespace {
 thread_local std::string error_message;
 
 struct log_target {
-    std::mutex            mutex;
+    std::recursive_mutex  mutex; // the callback may call us
     ggml_ext_log_callback callback  = nullptr;
     void *                user_data = nullptr;
 };
 
 log_target & target() {
-    static log_target instance;
-    return instance;
+    static auto * instance = new log_target; // threads of ggml may outlive static destruction
+    return *instance;
 }
 
 std::string vformat(const char * format, va_list arguments) {
@@ -65,7 +65,7 @@ void log(ggml_ext_log_level level, const char * format, ...) {
     va_end(arguments);
 
     // held while the callback runs: once log_set has returned, the old callback is not running and is not called again
-    std::lock_guard<std::mutex> lock(target().mutex);
+    std::lock_guard<std::recursive_mutex> lock(target().mutex);
     if (target().callback != nullptr) {
         target().callback(level, text.c_str(), target().user_data);
     } else if (level >= GGML_EXT_LOG_LEVEL_WARN) {
@@ -74,7 +74,7 @@ void log(ggml_ext_log_level level, const char * format, ...) {
 }
 
 void log_set(ggml_ext_log_callback callback, void * user_data) {
-    std::lock_guard<std::mutex> lock(target().mutex);
+    std::lock_guard<std::recursive_mutex> lock(target().mutex);
     target().callback  = callback;
     target().user_data = user_data;
 }
