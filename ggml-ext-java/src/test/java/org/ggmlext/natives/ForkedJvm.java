@@ -17,6 +17,7 @@ final class ForkedJvm {
   private static final long TIMEOUT_S = 240;
 
   private final List<String> options = new ArrayList<>();
+  private Path home = Path.of(System.getProperty("java.home"));
   private List<String> path = List.of("-cp", String.join(File.pathSeparator, classPath()));
 
   /**
@@ -90,7 +91,20 @@ final class ForkedJvm {
     return this;
   }
 
-  private static List<String> modulePath() {
+  /** Runs a run-time image that has the library and the natives in it. */
+  ForkedJvm image(Path image) {
+    home = image;
+    path =
+        List.of(
+            "--add-modules",
+            "org.ggmlext",
+            "-cp",
+            Path.of("target/test-classes").toAbsolutePath().toString());
+    return this;
+  }
+
+  /** Our modules, those of the natives, and what they require. */
+  static List<String> modulePath() {
     return classPath().stream()
         .filter(
             entry ->
@@ -110,7 +124,7 @@ final class ForkedJvm {
 
   Process start(Path output, String... arguments) throws IOException {
     List<String> command = new ArrayList<>();
-    command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+    command.add(home.resolve("bin/java").toString());
     command.add("--enable-native-access=ALL-UNNAMED,org.ggmlext,org.ggmlext.bindings");
     command.add("--illegal-native-access=deny");
     command.addAll(List.of("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"));

@@ -28,7 +28,11 @@ public final class LoadProbe {
     try {
       switch (arguments[0]) {
         case "load" -> print(Ggml.load());
-        case "attach" -> System.out.println("abi=" + Extensions.attach(Ggml.load()).abi());
+        case "attach" -> {
+          Ggml ggml = Ggml.load();
+          print(ggml);
+          System.out.println("abi=" + Extensions.attach(ggml).abi());
+        }
         case "open" -> {
           SymbolLookup.libraryLookup(Path.of(arguments[1]), Arena.global());
           print(Ggml.load());
