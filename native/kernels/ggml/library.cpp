@@ -72,6 +72,10 @@ extern "C" GGML_EXT_API int ggml_ext_kernel_library_init(ggml_backend_device * d
         registrar            r(device);
         const shared_weights weights = std::make_shared<weight_cache>();
         register_mul_mat(r, weights);
+        register_mul_mat_bias(r, weights);
+        register_layer_norm(r);
+        register_soft_max(r);
+        register_gelu_erf(r);
         return r.hand_over(add, context);
     } catch (const std::bad_alloc &) {
         ggml_ext_set_error("CPU kernels: no memory for their registrations");

@@ -35,6 +35,10 @@ private:
 
 inline weight_cache & weights_of(void * user_data) { return **static_cast<shared_weights *>(user_data); }
 
-void register_mul_mat(registrar & r, const shared_weights & weights);      // GEMM-1
+void register_mul_mat(registrar & r, const shared_weights & weights);
+void register_mul_mat_bias(registrar & r, const shared_weights & weights);
+void register_layer_norm(registrar & r);
+void register_soft_max(registrar & r);
+void register_gelu_erf(registrar & r);
 
 } // namespace cpu_ops

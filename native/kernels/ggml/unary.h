@@ -1,0 +1,12 @@
+#pragma once
+
+// Which function a UNARY node computes. ggml numbers them anew now and then, so the loaded ggml is asked for the name.
+
+#include "node.h"
+
+namespace cpu_ops {
+
+// "GELU_ERF", ...; "" where the loaded ggml does not tell.
+const char * unary_name(const ggml_ext_node & node);
+
+} // namespace cpu_ops
