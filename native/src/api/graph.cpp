@@ -20,7 +20,7 @@ const ggml_ext_node * ggml_ext_graph_node(const ggml_ext_graph * graph, int32_t 
     const int             status = guarded([&]() -> int {
         auto & view = graph->views[index];
         if (view == nullptr) {
-            view = std::make_unique<node_view>(graph->index.ggml(), graph->index.node(index));
+            view = std::make_unique<kept_node>(node_view(graph->index.ggml(), graph->index.node(index)));
         }
         node = &view->get();
         return GGML_EXT_STATUS_SUCCESS;

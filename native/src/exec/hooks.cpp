@@ -5,6 +5,7 @@
 #include "exec/services.h"
 #include "interpose/runtime.h"
 #include "plan/backend_plans.h"
+#include "plan/inject.h"
 #include "plan/select.h"
 #include "support/status.h"
 
@@ -102,7 +103,7 @@ int32_t graph_compute(ggml_backend * backend, ggml_cgraph * graph) {
     auto &        plans    = *attached->plans;
     int32_t       result   = GGML_COMPUTE_FAILED;
     const int     status   = guarded([&]() -> int {
-        const bool nothing = attached->device->kernels.empty() && !plans.ever_injected();
+        const bool nothing = attached->device->kernels.empty() && !plan::leaf_pool::get().ever_used();
         plan::plan_ptr p   = nothing ? nullptr : plans.plan_for_compute(graph);
         if (p == nullptr || attached->reference.load(std::memory_order_relaxed)) {
             result = compute_natively(*attached, graph);

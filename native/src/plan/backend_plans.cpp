@@ -114,7 +114,7 @@ void backend_plans::remember(plan_ptr p) {
 }
 
 void backend_plans::plan_before_allocation(ggml_cgraph * graph) {
-    if (ever_injected_.load(std::memory_order_relaxed)) {
+    if (leaf_pool::get().ever_used()) {
         strip_all(graph);
     }
     if (!planner_.device.ggml->has_cgraph || graph->n_nodes == 0 || planner_.device.kernels.empty()) {
@@ -145,9 +145,9 @@ void backend_plans::plan_before_allocation(ggml_cgraph * graph) {
         stats.planned.fetch_add(1, std::memory_order_relaxed);
         remember(p);
     }
+    p->verified_uid = 0;
     if (!stale) {
         inject(*p);
-        ever_injected_.store(ever_injected_.load() || p->injected);
     }
     stats.plan_time_ns.fetch_add(now_ns() - start, std::memory_order_relaxed);
 }
@@ -199,15 +199,19 @@ plan_ptr backend_plans::plan_for_compute(ggml_cgraph * graph) {
     if (p != nullptr && p->injected) {
         strip_all(graph);
         p->injected = false;
-    } else if (p == nullptr && ever_injected_.load(std::memory_order_relaxed)) {
+    } else if (p == nullptr && leaf_pool::get().ever_used()) {
         strip_all(graph);
     }
     if (p != nullptr) {
+        if (graph->uid != 0 && graph->uid == p->verified_uid) {
+            return p;
+        }
         const bool same = std::equal(p->nodes.begin(), p->nodes.end(), graph->nodes) &&
                           std::all_of(p->steps.begin(), p->steps.end(), [&](const std::unique_ptr<step> & s) {
                               return print_step(graph->nodes, s->first, s->count) == s->print;
                           });
         if (same) {
+            p->verified_uid = graph->uid;
             return p;
         }
     }
@@ -230,8 +234,8 @@ void backend_plans::refresh(plan & p) {
     for (size_t i = 0; i < p.steps.size(); ++i) {
         step & s       = *p.steps[i];
         bool   changed = false;
-        for (const auto & view : s.views) {
-            changed |= view->refresh_addresses();
+        for (kept_node & view : s.views) {
+            changed |= view.refresh_addresses();
         }
         if (changed && s.fused && (s.k->flags & GGML_EXT_KERNEL_OVERLAP_SAFE) == 0 && output_overlaps_inputs(s)) {
             const snapshot_cell::pin kernels(planner_.device.kernels);

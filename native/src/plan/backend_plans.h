@@ -27,7 +27,6 @@ public:
 
     void count_compute(const plan & p);
 
-    bool ever_injected() const { return ever_injected_.load(std::memory_order_relaxed); }
     void drop_all();
 
     // Calls `look` with plan `index` (most recent first), which does not change meanwhile; returns the number of plans.
@@ -58,7 +57,6 @@ private:
         size_t                 workspace_size = 0;
     };
     std::unordered_map<uint64_t, needs> learned_;
-    std::atomic<bool>                                    ever_injected_{false};
 };
 
 } // namespace ggml_ext::plan

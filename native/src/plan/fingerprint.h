@@ -9,6 +9,6 @@ namespace ggml_ext::plan {
 print128 print_nodes(ggml_tensor * const * nodes, int n_nodes);
 
 // of the nodes of one step and their sources
-uint64_t print_step(ggml_tensor * const * nodes, int first, int count);
+print128 print_step(ggml_tensor * const * nodes, int first, int count);
 
 } // namespace ggml_ext::plan

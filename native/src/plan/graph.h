@@ -11,7 +11,7 @@ struct ggml_ext_graph {
     ggml_ext::plan::graph_index & index;
     bool                          may_reorder;
     // made when asked for, by node position; emptied by a move
-    mutable std::vector<std::unique_ptr<ggml_ext::node_view>> views;
+    mutable std::vector<std::unique_ptr<ggml_ext::kept_node>> views;
 
     ggml_ext_graph(ggml_ext::plan::graph_index & i, bool reorder) : index(i), may_reorder(reorder), views(i.n_nodes()) {}
 };

@@ -20,6 +20,7 @@ ggml_tensor * leaf_pool::take() {
         return leaf;
     }
     all_.emplace_back();
+    ever_used_.store(true, std::memory_order_relaxed);
     return &all_.back();
 }
 

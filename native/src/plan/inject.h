@@ -21,11 +21,14 @@ public:
     static leaf_pool & get();
     ggml_tensor *      take();
     void               give_back(ggml_tensor * leaf);
+    // Some graph may carry added sources; not only of the backend that asks: a graph outlives the backend that allocated it.
+    bool ever_used() const { return ever_used_.load(std::memory_order_relaxed); }
 
 private:
     std::mutex                mutex_;
     std::deque<ggml_tensor>   all_;
     std::vector<ggml_tensor *> free_;
+    std::atomic<bool>         ever_used_{false};
 };
 
 constexpr size_t WORKSPACE_ALIGNMENT = 128;

@@ -11,6 +11,11 @@
 
 namespace ggml_ext::plan {
 
+struct print128 {
+    uint64_t a = 0, b = 0;
+    bool     operator==(const print128 & o) const { return a == o.a && b == o.b; }
+};
+
 // One extension step: a single node or a fused group. Nodes between steps are the device's own.
 struct step {
     int                                first = 0;
@@ -18,11 +23,11 @@ struct step {
     kernel_ptr                         k;
     bool                               fused = false;
     bool                               workspace_in_leaf = false; // its node carries the leaf
-    std::vector<std::unique_ptr<node_view>> views; // of its nodes, in order
+    std::vector<kept_node>             views; // of its nodes, in order
     std::vector<const ggml_ext_node *> nodes;      // the same, as callbacks get them
     ggml_ext_prepared                  prepared{}; // prepare's answer
     ggml_ext_exec_params               exec{};     // refreshed before each compute
-    uint64_t                           print = 0;  // of its nodes' and their sources' metadata
+    print128                           print;      // of its nodes' and their sources' metadata
     std::atomic<uint64_t>              executed{0};
     std::atomic<uint64_t>              time_ns{0};
 
@@ -54,11 +59,6 @@ struct injection {
     bool operator==(const injection & o) const { return node == o.node && from_node == o.from_node && from_slot == o.from_slot; }
 };
 
-struct print128 {
-    uint64_t a = 0, b = 0;
-    bool     operator==(const print128 & o) const { return a == o.a && b == o.b; }
-};
-
 struct plan {
     uint64_t                         epoch  = 0; // of the registrations it was made from
     bool                             before_allocation = false;
@@ -80,6 +80,7 @@ struct plan {
     size_t                           leaf_size = 0;      // the largest request of any shape of this graph so far
     ggml_tensor *                    leaf = nullptr;     // in ggml's allocator; not owned (see leaf_pool); NULL: none
     bool                             injected = false;   // the graph carries added sources now
+    uint64_t                         verified_uid = 0;   // ggml's id of the allocated graph that was found to be the planned one
 
     std::shared_ptr<void>            exec_data; // what the executor keeps for it
     std::atomic<uint64_t>            n_computed{0};

@@ -194,9 +194,8 @@ void builder::make_step(plan & p, const attached_device & device, ggml_backend *
     s->fused = fused;
     s->print = print_step(p.nodes.data(), first, count);
     for (int i = first; i < first + count; ++i) {
-        s->views.push_back(std::make_unique<node_view>(*device.ggml, p.nodes[i]));
-        s->views.back()->keep();
-        s->nodes.push_back(&s->views.back()->get());
+        s->views.emplace_back(node_view(*device.ggml, p.nodes[i]));
+        s->nodes.push_back(&s->views.back().get());
     }
     s->prepared.struct_size = sizeof(s->prepared);
     s->prepared.n_phases    = 1;

@@ -80,31 +80,51 @@ void node_view::set(const abi::ggml & g, const ggml_tensor * node) {
     node_.attrs_size  = op != nullptr ? op->attrs_size : 0;
 }
 
-void node_view::keep() {
-    kept_ = std::make_unique<strings>();
-    std::memcpy(kept_->names[0], dst_.name, sizeof(kept_->names[0]));
-    dst_.name = kept_->names[0];
-    for (int i = 0; i < node_.n_src; ++i) {
-        if (src_pointers_[i] != nullptr) {
-            std::memcpy(kept_->names[1 + i], src_[i].name, sizeof(kept_->names[0]));
-            src_[i].name = kept_->names[1 + i];
-        }
+kept_node::kept_node(const node_view & view) {
+    constexpr size_t      NAME = 64, OP_PARAMS = 64;
+    const ggml_ext_node & from = view.get();
+    n_tensors_                 = 1;
+    for (int i = 0; i < from.n_src; ++i) {
+        n_tensors_ += from.src[i] != nullptr ? 1 : 0;
     }
-    std::memcpy(kept_->op_params, node_.op_params, sizeof(kept_->op_params));
-    node_.op_params = kept_->op_params;
-    if (node_.attrs != nullptr) {
-        node_.attrs = reinterpret_cast<const char *>(kept_->op_params) + ATTRS_OFFSET;
+    const size_t n       = static_cast<size_t>(n_tensors_);
+    const size_t n_src   = static_cast<size_t>(from.n_src);
+    const size_t sources = sizeof(ggml_ext_node) + n * sizeof(ggml_ext_tensor);
+    const size_t params  = sources + n_src * sizeof(void *);
+    const size_t names   = params + OP_PARAMS;
+    block_.reset(new char[names + n * NAME]);
+    char * block = block_.get();
+
+    auto *  node    = new (block) ggml_ext_node(from);
+    auto ** src     = reinterpret_cast<const ggml_ext_tensor **>(block + sources);
+    char *  name    = block + names;
+    tensors_        = reinterpret_cast<ggml_ext_tensor *>(block + sizeof(ggml_ext_node));
+    ggml_ext_tensor * next = tensors_;
+    const auto        keep = [&](const ggml_ext_tensor & tensor) {
+        auto * kept = new (next++) ggml_ext_tensor(tensor);
+        std::memcpy(name, tensor.name, NAME);
+        kept->name = name;
+        name += NAME;
+        return kept;
+    };
+    node->dst = keep(*from.dst);
+    for (size_t i = 0; i < n_src; ++i) {
+        src[i] = from.src[i] != nullptr ? keep(*from.src[i]) : nullptr;
+    }
+    node->src = src;
+    std::memcpy(block + params, from.op_params, OP_PARAMS);
+    node->op_params = block + params;
+    if (from.attrs != nullptr) {
+        node->attrs = block + params + ATTRS_OFFSET;
     }
 }
 
-bool node_view::refresh_addresses() {
-    bool changed = dst_.data != dst_.tensor->data;
-    dst_.data    = dst_.tensor->data;
-    for (int i = 0; i < node_.n_src; ++i) {
-        if (src_pointers_[i] != nullptr) {
-            changed |= src_[i].data != src_[i].tensor->data;
-            src_[i].data = src_[i].tensor->data;
-        }
+bool kept_node::refresh_addresses() {
+    bool changed = false;
+    for (int i = 0; i < n_tensors_; ++i) {
+        ggml_ext_tensor & t = tensors_[i];
+        changed |= t.data != t.tensor->data;
+        t.data = t.tensor->data;
     }
     return changed;
 }

@@ -24,16 +24,11 @@ void describe_tensor(const abi::ggml & g, const ggml_tensor * tensor, ggml_ext_t
 // A node with room for its tensors; pointers inside it are its own, so it does not move.
 class node_view {
 public:
-    node_view() = default;
     node_view(const abi::ggml & g, const ggml_tensor * node) { set(g, node); }
     node_view(const node_view &)             = delete;
     node_view & operator=(const node_view &) = delete;
 
     void                  set(const abi::ggml & g, const ggml_tensor * node);
-    // copies what would otherwise point into the graph: the view may then outlive it
-    void keep();
-    // true if an address has changed
-    bool                  refresh_addresses();
     const ggml_ext_node & get() const { return node_; }
     const ggml_tensor *   tensor() const { return dst_.tensor; }
 
@@ -42,11 +37,21 @@ private:
     ggml_ext_tensor         dst_;
     ggml_ext_tensor         src_[GGML_EXT_MAX_SRC];
     const ggml_ext_tensor * src_pointers_[GGML_EXT_MAX_SRC];
-    struct strings {
-        char    names[1 + GGML_EXT_MAX_SRC][64];
-        int32_t op_params[16];
-    };
-    std::unique_ptr<strings> kept_;
+};
+
+// The same in one block of just the size that it needs, with copies of the strings and parameters: it may outlive the graph.
+class kept_node {
+public:
+    explicit kept_node(const node_view & view);
+
+    const ggml_ext_node & get() const { return *reinterpret_cast<const ggml_ext_node *>(block_.get()); }
+    // true if an address has changed
+    bool refresh_addresses();
+
+private:
+    std::unique_ptr<char[]> block_; // ggml_ext_node, tensors (dst first), pointers to sources, op_params, names
+    ggml_ext_tensor *       tensors_   = nullptr;
+    int                     n_tensors_ = 0;
 };
 
 } // namespace ggml_ext

@@ -26,6 +26,10 @@ class bench {
 public:
     explicit bench(bool direct = false, size_t graph_size = 64) : g(stock()), direct_(direct) {
         backend = g.base.ggml_backend_dev_init(attached_cpu(), nullptr);
+        // not ggml's default of four: waiting threads without a core of their own are very slow
+        auto set_n_threads = reinterpret_cast<void (*)(ggml_backend *, int)>(g.base.ggml_backend_reg_get_proc_address(
+            g.base.ggml_backend_dev_backend_reg(stock().cpu), "ggml_backend_set_n_threads"));
+        set_n_threads(backend, 2);
         ctx     = g.base.ggml_init({64 * 1024 * 1024, nullptr, true});
         graph   = g.base.ggml_new_graph_custom(ctx, graph_size, false);
         sched   = direct ? nullptr : g.base.ggml_backend_sched_new(&backend, nullptr, 1, graph_size * 4, false, true);
