@@ -61,7 +61,9 @@ bool supports_op(ggml_backend_device * device, const ggml_tensor * op) {
     const int status = guarded([&]() -> int {
         const snapshot_cell::pin kernels(attached->kernels);
         const plan::selection    found = plan::select_kernel(*attached, *kernels, op, 0, nullptr);
-        answer                         = found.k != nullptr || found.native;
+        // without the graph's layout nothing is planned: only the marker runs, and it serves operators on CPU devices
+        const bool runs = attached->ggml->has_cgraph || (attached->is_cpu && operator_of(*attached->ggml, op) != nullptr);
+        answer          = (found.k != nullptr && runs) || found.native;
         return GGML_EXT_STATUS_SUCCESS;
     });
     innermost = q.outer;
