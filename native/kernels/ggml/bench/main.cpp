@@ -1,0 +1,179 @@
+// Stock ggml against the kernel library in one run and in turns, one thread; each figure is the processor time of the fastest of
+// many short rounds.
+//   GGML_EXT_TEST_GGML_DIR=<folder of stock ggml> kernels-ggml-bench        prints a Markdown table
+// The stock side's backend is made before the device is attached, so that nothing of ggml-ext is in its way.
+
+#include "ggml-ext-kernels/common.h"
+#include "ggml-ext.h"
+#include "support/graph_ops.h"
+#include "support/stock_ggml.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <string>
+#include <time.h>
+#include <vector>
+
+using namespace ggml_ext;
+using namespace ggml_ext::test;
+
+extern "C" int ggml_ext_kernel_library_init(ggml_backend_device * device, ggml_ext_add_registration add, void * context);
+
+namespace {
+
+constexpr int F32 = 0;
+
+void require(bool condition, const char * what) {
+    if (!condition) {
+        std::fprintf(stderr, "kernels-ggml-bench: %s: %s\n", what, ggml_ext_last_error());
+        std::exit(1);
+    }
+}
+
+double thread_seconds() {
+    timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
+}
+
+template <typename F> F base_function(const char * name) {
+    auto f = reinterpret_cast<F>(dlsym(dlopen(stock().base_path.c_str(), RTLD_NOW | RTLD_NOLOAD), name));
+    require(f != nullptr, name);
+    return f;
+}
+
+ggml_backend * new_backend() {
+    const auto &   g       = stock();
+    ggml_backend * backend = g.base.ggml_backend_dev_init(g.cpu, nullptr);
+    auto *         reg     = g.base.ggml_backend_dev_backend_reg(g.cpu);
+    reinterpret_cast<void (*)(ggml_backend *, int)>(g.base.ggml_backend_reg_get_proc_address(reg, "ggml_backend_set_n_threads"))(backend, 1);
+    return backend;
+}
+
+// Nodes in the first context over leaves in the second
+using graph_maker = std::function<ggml_tensor *(ggml_context *, ggml_context *)>;
+
+class side {
+public:
+    side(ggml_backend * backend, const graph_maker & make) : g_(stock()) {
+        nodes_  = g_.base.ggml_init({1 << 20, nullptr, true});
+        leaves_ = g_.base.ggml_init({1 << 20, nullptr, true});
+        graph_  = g_.base.ggml_new_graph_custom(nodes_, 64, false);
+        sched_  = g_.base.ggml_backend_sched_new(&backend, nullptr, 1, 256, false, true);
+        ggml_tensor * out = make(nodes_, leaves_);
+        g_.base.ggml_set_output(out);
+        g_.base.ggml_build_forward_expand(graph_, out);
+        buffer_ = g_.ggml_backend_alloc_ctx_tensors(leaves_, backend);
+        auto * floats = static_cast<float *>(g_.base.ggml_backend_buffer_get_base(buffer_));
+        for (size_t i = 0; i < g_.base.ggml_backend_buffer_get_size(buffer_) / sizeof(float); ++i) {
+            floats[i] = static_cast<float>(i * 2654435761u % 1000) / 500.0f - 1.0f;
+        }
+        require(g_.ggml_backend_sched_alloc_graph(sched_, graph_), "no memory for the graph");
+    }
+    ~side() {
+        g_.base.ggml_backend_sched_free(sched_);
+        g_.base.ggml_backend_buffer_free(buffer_);
+        g_.base.ggml_free(nodes_);
+        g_.base.ggml_free(leaves_);
+    }
+    side(const side &)             = delete;
+    side & operator=(const side &) = delete;
+
+    void compute() { require(g_.ggml_backend_sched_graph_compute(sched_, graph_) == 0, "compute failed"); }
+
+private:
+    const stock_ggml &    g_;
+    ggml_context *        nodes_;
+    ggml_context *        leaves_;
+    ggml_cgraph *         graph_;
+    ggml_backend_sched *  sched_;
+    ggml_backend_buffer * buffer_;
+};
+
+struct backends {
+    ggml_backend *stock, *ours;
+};
+
+// microseconds a computation, the two sides in turns
+void compare(const backends & b, const std::string & what, double gflop, const graph_maker & make) {
+    side   sides[2] = {{b.stock, make}, {b.ours, make}};
+    int    calls[2] = {1, 1};
+    double best[2]  = {1e9, 1e9};
+    for (int round = 0; round < 30; ++round) {
+        for (int s = 0; s < 2; ++s) {
+            const double start = thread_seconds();
+            for (int i = 0; i < calls[s]; ++i) {
+                sides[s].compute();
+            }
+            const double each = (thread_seconds() - start) / calls[s];
+            if (round < 2) {
+                calls[s] = std::max(1, static_cast<int>(0.003 / each));
+            } else {
+                best[s] = std::min(best[s], each);
+            }
+        }
+    }
+    std::printf("| %s | %.1f | %.1f | %.2f |", what.c_str(), 1e6 * best[0], 1e6 * best[1], best[0] / best[1]);
+    if (gflop > 0) {
+        std::printf(" %.0f | %.0f |\n", gflop / best[0], gflop / best[1]);
+    } else {
+        std::printf(" | |\n");
+    }
+    std::fflush(stdout);
+}
+
+} // namespace
+
+int main() {
+    const auto &   g = stock();
+    backends       b{new_backend(), nullptr};
+    const auto     params = g.load_params();
+    require(ggml_ext_load(&params) == 0 && ggml_ext_attach_device(g.cpu) == 0, "attach");
+    const auto keep = [](ggml_ext_registration *, void *) { return static_cast<int>(GGML_EXT_STATUS_SUCCESS); };
+    require(ggml_ext_kernel_library_init(g.cpu, keep, nullptr) == 0, "library");
+    b.ours = new_backend();
+
+    std::printf("kernels: %s, one thread\n\n| graph | stock us | ours us | ratio | stock GFLOP/s | ours |\n|---|---|---|---|---|---|\n", ggml_ext_cpu_isa());
+    const auto soft_max = base_function<ggml_tensor * (*) (ggml_context *, ggml_tensor *, ggml_tensor *, float, float)>("ggml_soft_max_ext");
+    const auto gelu     = base_function<ggml_tensor * (*) (ggml_context *, ggml_tensor *)>("ggml_gelu_erf");
+    const int64_t shapes[][2] = {{384, 384}, {384, 1536}, {1536, 384}, {2048, 2048}};
+    for (const auto & s : shapes) {
+        for (const int64_t M : {2, 4, 8, 16, 32, 128, 512}) {
+            const int64_t K = s[0], N = s[1];
+            if (K == 2048 && M > 128) {
+                continue;
+            }
+            const std::string what = "MUL_MAT " + std::to_string(K) + " x " + std::to_string(N) + ", " + std::to_string(M) + " rows";
+            compare(b, what, 2e-9 * static_cast<double>(K * N * M), [&](ggml_context * nodes, ggml_context * leaves) {
+                ggml_tensor * w = g.ggml_new_tensor_2d(leaves, F32, K, N);
+                return g.base.ggml_mul_mat(nodes, w, g.ggml_new_tensor_2d(leaves, F32, K, M));
+            });
+        }
+    }
+    for (const int64_t M : {16, 128}) {
+        const std::string rows = ", " + std::to_string(M) + " rows";
+        compare(b, "MUL_MAT 384 x 1536, bias, GELU_ERF" + rows, 0, [&](ggml_context * nodes, ggml_context * leaves) {
+            ggml_tensor * w = g.ggml_new_tensor_2d(leaves, F32, 384, 1536);
+            ggml_tensor * y = g.base.ggml_mul_mat(nodes, w, g.ggml_new_tensor_2d(leaves, F32, 384, M));
+            return gelu(nodes, g.base.ggml_add(nodes, y, g.ggml_new_tensor_1d(leaves, F32, 1536)));
+        });
+        compare(b, "GELU_ERF 1536" + rows, 0, [&](ggml_context * nodes, ggml_context * leaves) {
+            return gelu(nodes, g.ggml_new_tensor_2d(leaves, F32, 1536, M));
+        });
+        compare(b, "ADD, NORM, MUL, ADD 384" + rows, 0, [&](ggml_context * nodes, ggml_context * leaves) {
+            ggml_tensor * x = g.ggml_new_tensor_2d(leaves, F32, 384, M);
+            ggml_tensor * y = g.base.ggml_add(nodes, x, g.ggml_new_tensor_2d(leaves, F32, 384, M));
+            y               = g.ggml_mul(nodes, g.ggml_norm(nodes, y, 1e-12f), g.ggml_new_tensor_1d(leaves, F32, 384));
+            return g.base.ggml_add(nodes, y, g.ggml_new_tensor_1d(leaves, F32, 384));
+        });
+        compare(b, "SOFT_MAX " + std::to_string(M) + " x " + std::to_string(M) + " x 12, masked", 0, [&](ggml_context * nodes, ggml_context * leaves) {
+            ggml_tensor * x = g.ggml_new_tensor_3d(leaves, F32, M, M, 12);
+            return soft_max(nodes, x, g.ggml_new_tensor_2d(leaves, F32, M, M), 0.18f, 0.0f);
+        });
+    }
+    g.base.ggml_backend_free(b.stock);
+    g.base.ggml_backend_free(b.ours);
+    return 0;
+}
