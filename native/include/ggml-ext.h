@@ -119,7 +119,8 @@ struct ggml_ext_abi_info {
     const char * ggml_version;    // "" where this ggml does not say
     size_t       tensor_size;     // bytes
     size_t       cgraph_size;     // bytes; 0 where the probe failed
-    bool         has_graph_views; // false: the graph's layout is not known, so no planning: only direct dispatch, no fusion
+    bool         has_graph_views; // false: the graph's layout is not known, so nothing is planned: no overrides, no fusion; registered
+                                  // operators run on CPU devices, on one thread
     const char * note;            // what was not found and why, "" if all was
 };
 
