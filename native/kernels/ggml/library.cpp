@@ -76,6 +76,8 @@ extern "C" GGML_EXT_API int ggml_ext_kernel_library_init(ggml_backend_device * d
         register_layer_norm(r);
         register_soft_max(r);
         register_gelu_erf(r);
+        register_linear_i8(r, weights);
+        register_quantize_i8_convrot(r);
         return r.hand_over(add, context);
     } catch (const std::bad_alloc &) {
         ggml_ext_set_error("CPU kernels: no memory for their registrations");

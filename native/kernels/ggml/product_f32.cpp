@@ -9,8 +9,10 @@ namespace cpu_ops {
 
 namespace {
 
-// Below, ggml's own product reads the weight as fast as ours (measured: see bench/).
-constexpr int64_t LEAST_ROWS = 4;
+// Below, ggml's own product is as fast: fewer rows than this over a weight in cache, or from memory (measured: bench/).
+constexpr int64_t LEAST_ROWS       = 4;
+constexpr int64_t LEAST_ROWS_LARGE = 16;
+constexpr size_t  LARGE            = size_t{8} << 20; // bytes
 
 size_t scratch_size(const ggml_ext_node & mul_mat) {
     return ggml_ext_cpu_gemm_f32_scratch_size(rows(*mul_mat.src[1]), mul_mat.src[0]->ne[1], mul_mat.src[0]->ne[0]);
@@ -41,8 +43,9 @@ int32_t supports_product_f32(const ggml_ext_node & node) {
 }
 
 int32_t prefers_product_f32(const ggml_ext_node & node) {
-    const int64_t m = rows(*node.src[1]);
-    return m >= LEAST_ROWS ? 1 : refuse("%lld rows, and ggml's own product is as fast below %lld", static_cast<long long>(m), static_cast<long long>(LEAST_ROWS));
+    const int64_t m     = rows(*node.src[1]);
+    const int64_t least = node.src[0]->nbytes > LARGE ? LEAST_ROWS_LARGE : LEAST_ROWS;
+    return m >= least ? 1 : refuse("%lld rows, and ggml's own product is as fast below %lld", static_cast<long long>(m), static_cast<long long>(least));
 }
 
 int prepare_product_f32(const ggml_ext_prepare_params * params, ggml_ext_prepared * out, void * /* user_data */) {

@@ -1,0 +1,263 @@
+// I8-1: sd.linear_i8.v1(W, X, [W_scale], [X_scale], [bias]).
+// Phase 0 packs the weight and brings activations, scales and bias into the workspace where the output overlaps them; phase 1
+// multiplies. F32 activations are quantised in phase 0.
+
+#include "ggml-ext-cpu-ops.h"
+#include "ggml-ext-kernels/gemm_i8.h"
+#include "ggml-ext-kernels/quantize_i8.h"
+#include "registrations.h"
+#include "threads.h"
+
+#include <new>
+
+namespace cpu_ops {
+
+namespace {
+
+struct linear {
+    const ggml_ext_tensor *w = nullptr, *x = nullptr, *w_scale = nullptr, *x_scale = nullptr, *bias = nullptr;
+    int64_t M = 0, N = 0, K = 0;
+    bool    packed = false; // X is the packed ConvRot tensor
+};
+
+long long ll(int64_t v) { return static_cast<long long>(v); }
+
+// A contiguous F32 vector, [n], [1, n] or (where `one`) [1].
+bool is_vector(const char * name, const ggml_ext_tensor & t, int64_t n, bool one) {
+    const bool shape = (t.ne[0] == n && elements(t) == n) || (t.ne[0] == 1 && t.ne[1] == n && elements(t) == n) || (one && elements(t) == 1);
+    if (t.type != TYPE_F32) {
+        return refuse("%s has type %d, expected F32 (0)", name, t.type);
+    }
+    if (!shape || !contiguous(t)) {
+        return refuse("%s is [%lld, %lld, %lld, %lld], expected contiguous [%lld]%s", name, ll(t.ne[0]), ll(t.ne[1]), ll(t.ne[2]), ll(t.ne[3]),
+                      ll(n), one ? " or [1]" : "");
+    }
+    return true;
+}
+
+// What the sources are; false with the reason where they are malformed.
+bool parse(int32_t n_src, const ggml_ext_tensor * const * src, const void * attributes, linear & out) {
+    ggml_ext_linear_i8_attrs attrs;
+    std::memcpy(&attrs, attributes, sizeof(attrs));
+    constexpr int32_t all = GGML_EXT_LINEAR_I8_W_SCALE | GGML_EXT_LINEAR_I8_X_SCALE | GGML_EXT_LINEAR_I8_BIAS;
+    if ((attrs.sources & ~all) != 0 || attrs.packed_rows < 0) {
+        return refuse("sources is %d and packed_rows %d, expected 0 to %d and at least 0", attrs.sources, attrs.packed_rows, all);
+    }
+    const int32_t expected = 2 + __builtin_popcount(static_cast<unsigned>(attrs.sources));
+    if (n_src != expected) {
+        return refuse("%d sources, expected %d: W, X and what the attribute sources (%d) names", n_src, expected, attrs.sources);
+    }
+    int32_t next = 2;
+    out.w        = src[0];
+    out.x        = src[1];
+    out.w_scale  = attrs.sources & GGML_EXT_LINEAR_I8_W_SCALE ? src[next++] : nullptr;
+    out.x_scale  = attrs.sources & GGML_EXT_LINEAR_I8_X_SCALE ? src[next++] : nullptr;
+    out.bias     = attrs.sources & GGML_EXT_LINEAR_I8_BIAS ? src[next++] : nullptr;
+    out.packed   = attrs.packed_rows > 0;
+    out.K        = out.w->ne[0];
+    out.N        = out.w->ne[1];
+    if (out.w->type != TYPE_I8 || out.w->ne[2] != 1 || out.w->ne[3] != 1 || !dense_rows(*out.w)) {
+        return refuse("W has type %d and shape [%lld, %lld, %lld, %lld], expected an I8 (24) matrix with dense rows", out.w->type, ll(out.K),
+                      ll(out.N), ll(out.w->ne[2]), ll(out.w->ne[3]));
+    }
+    if (out.K > GGML_EXT_CPU_GEMM_I8_MAX_K) {
+        return refuse("K is %lld, expected at most %d: the sum must fit into int32", ll(out.K), GGML_EXT_CPU_GEMM_I8_MAX_K);
+    }
+    const ggml_ext_tensor & x = *out.x;
+    if (x.type != TYPE_I8 && (out.packed || x.type != TYPE_F32)) {
+        return refuse("X has type %d, expected I8 (24)%s", x.type, out.packed ? " where it is packed" : " or F32 (0)");
+    }
+    if (out.packed) {
+        out.M             = attrs.packed_rows;
+        const int64_t size = static_cast<int64_t>(ggml_ext_cpu_convrot_size(out.M, out.K));
+        if (x.ne[0] != size || elements(x) != size || !contiguous(x)) {
+            return refuse("the packed X is [%lld, %lld], expected contiguous [%lld] for %lld rows of %lld features", ll(x.ne[0]), ll(x.ne[1]), ll(size),
+                          ll(out.M), ll(out.K));
+        }
+    } else {
+        out.M = rows(x);
+        if (x.ne[0] != out.K) {
+            return refuse("X has %lld features, expected %lld as W has", ll(x.ne[0]), ll(out.K));
+        }
+        if (row_stride(x) == 0) {
+            return refuse("X has no evenly spaced rows of successive elements");
+        }
+    }
+    if (out.x_scale != nullptr && (out.packed || x.type == TYPE_F32)) {
+        return refuse("X_scale is there, but X %s", out.packed ? "is packed and brings its own" : "is F32 and gets its own");
+    }
+    return (out.w_scale == nullptr || is_vector("W_scale", *out.w_scale, out.N, true)) &&
+           (out.x_scale == nullptr || is_vector("X_scale", *out.x_scale, out.M, true)) &&
+           (out.bias == nullptr || is_vector("bias", *out.bias, out.N, false));
+}
+
+int infer(int32_t n_src, const ggml_ext_tensor * const * src, const void * attrs, ggml_ext_output * out, void * /* user_data */) {
+    linear l;
+    if (!parse(n_src, src, attrs, l)) {
+        return GGML_EXT_STATUS_INVALID_ARGUMENT;
+    }
+    out->type  = TYPE_F32;
+    out->ne[0] = l.N;
+    out->ne[1] = l.packed ? l.M : l.x->ne[1];
+    out->ne[2] = l.packed ? 1 : l.x->ne[2];
+    out->ne[3] = l.packed ? 1 : l.x->ne[3];
+    return GGML_EXT_STATUS_SUCCESS;
+}
+
+int32_t supports(const ggml_ext_node * node, void * /* user_data */) {
+    linear l;
+    return parse(node->n_src, node->src, node->attrs, l) ? 1 : 0;
+}
+
+// The workspace: rows of int8, their scales, copies of X_scale, W_scale and bias, then each thread's scratch.
+struct layout {
+    size_t x_scale, x_scale_copy, w_scale, bias, shared, each;
+
+    explicit layout(const linear & l) {
+        x_scale       = aligned(static_cast<size_t>(l.M * l.K));
+        x_scale_copy  = x_scale + aligned(static_cast<size_t>(l.M) * sizeof(float));
+        w_scale       = x_scale_copy + (l.x_scale ? aligned(l.x_scale->nbytes) : 0);
+        bias          = w_scale + (l.w_scale ? aligned(l.w_scale->nbytes) : 0);
+        shared        = bias + (l.bias ? aligned(l.bias->nbytes) : 0);
+        each          = std::max(ggml_ext_cpu_gemm_i8_scratch_size(l.M, l.N, l.K), ggml_ext_cpu_quantize_i8_scratch_size(l.K, 1));
+    }
+};
+
+struct state {
+    linear      l;
+    weight_slot weight;
+};
+
+int prepare(const ggml_ext_prepare_params * params, ggml_ext_prepared * out, void * /* user_data */) {
+    const ggml_ext_node & node = *params->nodes[0];
+    auto *                s    = new (std::nothrow) state;
+    if (s == nullptr) {
+        return GGML_EXT_STATUS_NO_MEMORY;
+    }
+    parse(node.n_src, node.src, node.attrs, s->l); // as supports has found it
+    const layout place(s->l);
+    out->state    = s;
+    out->n_phases = 2;
+    want_workspace(*out, place.shared, place.each);
+    return GGML_EXT_STATUS_SUCCESS;
+}
+
+void destroy(void * s, void * /* user_data */) {
+    delete static_cast<state *>(s);
+}
+
+// The small vector `t`, or its copy where the output overlaps it.
+const float * vector_of(const ggml_ext_tensor * t, const ggml_ext_tensor & dst, char * copy) {
+    return t == nullptr ? nullptr : overlap(*t, dst) ? reinterpret_cast<const float *>(copy) : floats(t);
+}
+
+void copy_vector(const ggml_ext_tensor * t, const ggml_ext_tensor & dst, char * copy) {
+    if (t != nullptr && overlap(*t, dst)) {
+        std::memcpy(copy, t->data, t->nbytes);
+    }
+}
+
+int bring_activations(const ggml_ext_exec_params & params, const linear & l, const layout & place, int32_t ith, int32_t nth) {
+    auto * workspace = static_cast<char *>(params.workspace);
+    if (l.x->type == TYPE_F32) {
+        ggml_ext_cpu_quantize_i8_args args{};
+        args.M           = l.M;
+        args.K           = l.K;
+        args.group       = 1;
+        args.padded_rows = l.M;
+        args.x           = floats(l.x);
+        args.x_stride    = row_stride(*l.x);
+        args.q           = reinterpret_cast<int8_t *>(workspace);
+        args.q_stride    = static_cast<size_t>(l.K);
+        args.scale       = reinterpret_cast<float *>(workspace + place.x_scale);
+        return ggml_ext_cpu_quantize_i8(&args, scratch_of(params, place.shared, place.each, ith), place.each, ith, nth);
+    }
+    if (overlap(*l.x, *params.nodes[0]->dst)) {
+        const auto   row    = static_cast<size_t>(l.K);
+        const size_t stride = l.packed ? row : row_stride(*l.x);
+        for (int64_t m = l.M * ith / nth; m < l.M * (ith + 1) / nth; ++m) {
+            std::memcpy(workspace + static_cast<size_t>(m) * row, static_cast<const char *>(l.x->data) + static_cast<size_t>(m) * stride, row);
+        }
+        if (l.packed && ith == 0) {
+            std::memcpy(workspace + place.x_scale, static_cast<const char *>(l.x->data) + ggml_ext_cpu_convrot_scale_offset(l.M, l.K),
+                        static_cast<size_t>(l.M) * sizeof(float));
+        }
+    }
+    return GGML_EXT_CPU_OK;
+}
+
+int multiply(const ggml_ext_exec_params & params, const state & s, const layout & place, int32_t ith, int32_t nth) {
+    const linear &          l         = s.l;
+    const ggml_ext_tensor & dst       = *params.nodes[0]->dst;
+    auto *                  workspace = static_cast<char *>(params.workspace);
+    const bool              brought   = l.x->type == TYPE_F32 || overlap(*l.x, dst);
+    const char *            x         = static_cast<const char *>(l.x->data);
+
+    ggml_ext_cpu_gemm_i8_args args{};
+    args.M           = l.M;
+    args.N           = l.N;
+    args.K           = l.K;
+    args.packed      = s.weight.get().data();
+    args.packed_size = s.weight.get().size();
+    args.x           = reinterpret_cast<const int8_t *>(brought ? workspace : x);
+    args.x_stride    = brought || l.packed ? static_cast<size_t>(l.K) : row_stride(*l.x);
+    args.x_scales    = l.x_scale != nullptr ? elements(*l.x_scale) : l.M;
+    if (brought && (l.packed || l.x->type == TYPE_F32)) {
+        args.x_scale = reinterpret_cast<const float *>(workspace + place.x_scale);
+    } else if (l.packed) {
+        args.x_scale = reinterpret_cast<const float *>(x + ggml_ext_cpu_convrot_scale_offset(l.M, l.K));
+    } else {
+        args.x_scale = vector_of(l.x_scale, dst, workspace + place.x_scale_copy);
+    }
+    args.w_scale    = vector_of(l.w_scale, dst, workspace + place.w_scale);
+    args.w_scales   = l.w_scale != nullptr ? elements(*l.w_scale) : l.N;
+    args.bias       = vector_of(l.bias, dst, workspace + place.bias);
+    args.dst        = static_cast<float *>(dst.data);
+    args.dst_stride = static_cast<size_t>(l.N) * sizeof(float);
+    return ggml_ext_cpu_gemm_i8(&args, scratch_of(params, place.shared, place.each, ith), place.each, ith, nth);
+}
+
+int run(const ggml_ext_exec_params * params, int32_t phase, int32_t ith, int32_t nth, void * user_data) {
+    auto &       s = *static_cast<state *>(params->state);
+    const layout place(s.l);
+    if (phase == 1) {
+        return status_of(multiply(*params, s, place, ith, nth));
+    }
+    try {
+        if (const int status = s.weight.update(weights_of(user_data), *s.l.w, ith, nth); status != GGML_EXT_CPU_OK) {
+            return status_of(status);
+        }
+    } catch (const std::bad_alloc &) {
+        refuse("no memory for the packed copy of W, [%lld, %lld]", ll(s.l.K), ll(s.l.N));
+        return GGML_EXT_STATUS_NO_MEMORY;
+    }
+    if (ith == 0) {
+        auto * workspace = static_cast<char *>(params->workspace);
+        copy_vector(s.l.x_scale, *params->nodes[0]->dst, workspace + place.x_scale_copy);
+        copy_vector(s.l.w_scale, *params->nodes[0]->dst, workspace + place.w_scale);
+        copy_vector(s.l.bias, *params->nodes[0]->dst, workspace + place.bias);
+    }
+    return status_of(bring_activations(*params, s.l, place, ith, nth));
+}
+
+} // namespace
+
+void register_linear_i8(registrar & r, const shared_weights & weights) {
+    ggml_ext_op_desc op{};
+    op.struct_size = sizeof(op);
+    op.name        = GGML_EXT_OP_LINEAR_I8;
+    op.attrs_size  = sizeof(ggml_ext_linear_i8_attrs);
+    op.infer       = infer;
+    r.op(op);
+
+    ggml_ext_kernel_desc desc{};
+    desc.name     = "cpu.linear_i8";
+    desc.op       = GGML_EXT_OP_LINEAR_I8;
+    desc.supports = supports;
+    desc.prepare  = prepare;
+    desc.run      = run;
+    desc.destroy  = destroy;
+    r.kernel(desc, weights);
+}
+
+} // namespace cpu_ops
