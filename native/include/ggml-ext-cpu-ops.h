@@ -59,6 +59,29 @@ struct ggml_ext_linear_i8_attrs {
     int32_t packed_rows; // 0: X is not packed
 };
 
+//
+// sd.rope_apply.v1(x, pe)
+//
+//   x   F32 [d_head, n_head, L, N]; elements of a row successive, any other strides
+//   pe  F32 [2, 2, P, L]: for each position and pair the matrix [[cos, -sin], [sin, cos]], its four floats successive; the same for
+//       all heads and all of N
+// Pair i is (first + 2i, first + 2i + 1), or with GGML_EXT_ROPE_SPLIT_HALF (first + i, first + i + P). What lies outside
+// [first, first + 2P) is copied.
+//
+// Result: F32 [d_head, n_head, L, N], contiguous.
+//
+#define GGML_EXT_OP_ROPE_APPLY "sd.rope_apply.v1"
+
+enum ggml_ext_rope_pairs {
+    GGML_EXT_ROPE_INTERLEAVED = 0,
+    GGML_EXT_ROPE_SPLIT_HALF  = 1,
+};
+
+struct ggml_ext_rope_apply_attrs {
+    int32_t pairs; // enum ggml_ext_rope_pairs
+    int32_t first; // first feature that is rotated, even
+};
+
 #ifdef __cplusplus
 }
 #endif

@@ -7,14 +7,6 @@ namespace {
 
 constexpr int F32 = 0, F16 = 1;
 
-// ggml's constructors that only these tests need
-template <typename F> F resolve(const char * name) {
-    static void * const base = dlopen(stock().base_path.c_str(), RTLD_NOW | RTLD_NOLOAD);
-    const auto          f    = reinterpret_cast<F>(dlsym(base, name));
-    REQUIRE_MESSAGE((f != nullptr), name);
-    return f;
-}
-
 ggml_tensor * gelu_erf(model & b, ggml_tensor * x) {
     return resolve<ggml_tensor * (*) (ggml_context *, ggml_tensor *)>("ggml_gelu_erf")(b.ctx, x);
 }

@@ -123,6 +123,14 @@ private:
     ggml_backend_buffer * weights_buffer_ = nullptr;
 };
 
+// a function of ggml's that only one test program needs
+template <typename F> F resolve(const char * name) {
+    static void * const base = dlopen(stock().base_path.c_str(), RTLD_NOW | RTLD_NOLOAD);
+    const auto          f    = reinterpret_cast<F>(dlsym(base, name));
+    REQUIRE_MESSAGE((f != nullptr), name);
+    return f;
+}
+
 inline std::vector<float> random_floats(size_t n, uint32_t seed, float scale = 1.0f) {
     std::mt19937       random(seed);
     std::vector<float> v(n);
