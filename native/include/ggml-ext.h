@@ -309,6 +309,9 @@ GGML_EXT_API int ggml_ext_register_kernel_ex(
 // backend has planned; an operator that has kernels.
 GGML_EXT_API int ggml_ext_unregister(struct ggml_ext_registration * registration);
 
+// The name it was registered under, NULL where the handle is no live one; valid until it is withdrawn
+GGML_EXT_API const char * ggml_ext_registration_name(const struct ggml_ext_registration * registration);
+
 // The off switch of a kernel or rule; takes effect as a registration does.
 GGML_EXT_API int ggml_ext_set_enabled(struct ggml_ext_registration * registration, bool enabled);
 

@@ -71,6 +71,10 @@ int ggml_ext_unregister(ggml_ext_registration * registration) {
     return guarded([&]() -> int { return runtime::get().registrations().unregister(registration); });
 }
 
+const char * ggml_ext_registration_name(const ggml_ext_registration * registration) {
+    return runtime::get().registrations().name_of(registration);
+}
+
 int ggml_ext_set_enabled(ggml_ext_registration * registration, bool enabled) {
     return guarded([&]() -> int { return runtime::get().registrations().set_enabled(registration, enabled); });
 }

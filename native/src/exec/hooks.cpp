@@ -105,6 +105,7 @@ int32_t graph_compute(ggml_backend * backend, ggml_cgraph * graph) {
     auto &        plans    = *attached->plans;
     int32_t       result   = GGML_COMPUTE_FAILED;
     const int     status   = guarded([&]() -> int {
+        set_last_error(""); // a refusal of an earlier query is not this compute's
         const bool nothing = attached->device->kernels.empty() && !plan::leaf_pool::get().ever_used();
         plan::plan_ptr p   = nothing ? nullptr : plans.plan_for_compute(graph);
         if (p == nullptr || attached->reference.load(std::memory_order_relaxed)) {

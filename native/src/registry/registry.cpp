@@ -235,6 +235,14 @@ kernel_ptr registry::find_kernel(const ggml_ext_registration * registration) con
     return handles_.count(const_cast<ggml_ext_registration *>(registration)) == 0 ? nullptr : registration->kernel;
 }
 
+const char * registry::name_of(const ggml_ext_registration * registration) const {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (handles_.count(const_cast<ggml_ext_registration *>(registration)) == 0) {
+        return nullptr;
+    }
+    return registration->op != nullptr ? registration->op->name.c_str() : registration->kernel->name.c_str();
+}
+
 op_use registry::find_op(const std::string & name) const {
     std::lock_guard<std::mutex> lock(mutex_);
     const auto                  found = ops_.find(name);

@@ -135,6 +135,7 @@ public:
 
     // NULL where the handle is not a live one
     kernel_ptr              find_kernel(const ggml_ext_registration * registration) const;
+    const char *            name_of(const ggml_ext_registration * registration) const;
     op_use                  find_op(const std::string & name) const;
     size_t                  n_kernels(const ggml_backend_device * device) const;
 

@@ -63,7 +63,7 @@ public final class KernelLibrary {
     List<Registration> added = new ArrayList<>();
     int status =
         Registry.collect(
-            handle -> added.add(registration(added.size(), MemorySegment.ofAddress(handle))),
+            handle -> added.add(registration(MemorySegment.ofAddress(handle))),
             slot ->
                 ggml_ext_kernel_library_init_t.invoke(
                     init, device.handle(), Stubs.ADD_REGISTRATION, MemorySegment.ofAddress(slot)));
@@ -74,8 +74,9 @@ public final class KernelLibrary {
     return new LibraryRegistration(added);
   }
 
-  private Registration registration(int index, MemorySegment handle) {
-    return new Registration(path.getFileName() + "#" + index, handle);
+  private static Registration registration(MemorySegment handle) {
+    MemorySegment name = ggml_ext_h.ggml_ext_registration_name(handle);
+    return new Registration(name.reinterpret(ggml_ext_h.GGML_EXT_MAX_NAME()).getString(0), handle);
   }
 
   @Override

@@ -1340,6 +1340,66 @@ public class ggml_ext_h extends ggml_shared {
         }
     }
 
+    private static class ggml_ext_registration_name {
+        public static final FunctionDescriptor DESC = FunctionDescriptor.of(
+            ggml_ext_h.C_POINTER,
+            ggml_ext_h.C_POINTER
+        );
+
+        public static final MemorySegment ADDR = SYMBOL_LOOKUP.findOrThrow("ggml_ext_registration_name");
+
+        public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
+    }
+
+    /**
+     * Function descriptor for:
+     * {@snippet lang=c :
+     * const char *ggml_ext_registration_name(const struct ggml_ext_registration *registration)
+     * }
+     */
+    public static FunctionDescriptor ggml_ext_registration_name$descriptor() {
+        return ggml_ext_registration_name.DESC;
+    }
+
+    /**
+     * Downcall method handle for:
+     * {@snippet lang=c :
+     * const char *ggml_ext_registration_name(const struct ggml_ext_registration *registration)
+     * }
+     */
+    public static MethodHandle ggml_ext_registration_name$handle() {
+        return ggml_ext_registration_name.HANDLE;
+    }
+
+    /**
+     * Address for:
+     * {@snippet lang=c :
+     * const char *ggml_ext_registration_name(const struct ggml_ext_registration *registration)
+     * }
+     */
+    public static MemorySegment ggml_ext_registration_name$address() {
+        return ggml_ext_registration_name.ADDR;
+    }
+
+    /**
+     * {@snippet lang=c :
+     * const char *ggml_ext_registration_name(const struct ggml_ext_registration *registration)
+     * }
+     */
+    public static MemorySegment ggml_ext_registration_name(MemorySegment registration) {
+        var mh$ = ggml_ext_registration_name.HANDLE;
+        try {
+            if (TRACE_DOWNCALLS) {
+                traceDowncall("ggml_ext_registration_name", registration);
+            }
+            return (MemorySegment)mh$.invokeExact(registration);
+        } catch (Error | RuntimeException ex) {
+           throw ex;
+        } catch (Throwable ex$) {
+           throw new AssertionError("should not reach here", ex$);
+        }
+    }
+
     private static class ggml_ext_set_enabled {
         public static final FunctionDescriptor DESC = FunctionDescriptor.of(
             ggml_ext_h.C_INT,
