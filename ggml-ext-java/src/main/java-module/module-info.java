@@ -7,4 +7,5 @@ module org.ggmlext {
 
   exports org.ggmlext;
   exports org.ggmlext.ext;
+  exports org.ggmlext.kit;
 }

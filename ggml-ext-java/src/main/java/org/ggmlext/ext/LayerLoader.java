@@ -65,7 +65,12 @@ final class LayerLoader {
   private static void attachDevices(Ggml ggml) {
     String refusals = "";
     int attached = 0;
-    for (Device device : ggml.devices()) {
+    // The layer proves table layouts on the CPU device, so that one comes first.
+    List<Device> cpuFirst =
+        ggml.devices().stream()
+            .sorted(Comparator.comparing(device -> device.type() != DeviceType.CPU))
+            .toList();
+    for (Device device : cpuFirst) {
       int status = ggml_ext_h.ggml_ext_attach_device(device.handle());
       if (status == ggml_ext_h.GGML_EXT_STATUS_SUCCESS()) {
         attached++;

@@ -16,6 +16,7 @@ import org.ggmlext.bindings.ggml_ext_kernel_stats;
 public final class Registration implements AutoCloseable {
   private final String name;
   private MemorySegment handle;
+  private boolean enabled = true;
 
   Registration(String name, MemorySegment handle) {
     this.name = name;
@@ -68,6 +69,12 @@ public final class Registration implements AutoCloseable {
   public synchronized void setEnabled(boolean enabled) {
     check();
     ExtStatus.check(ggml_ext_h.ggml_ext_set_enabled(handle, enabled));
+    this.enabled = enabled;
+  }
+
+  /** Whether it is switched on here; an environment variable may switch it off all the same. */
+  public synchronized boolean isEnabled() {
+    return enabled;
   }
 
   /**

@@ -1,0 +1,129 @@
+package org.ggmlext.kit;
+
+import java.util.ArrayList;
+import java.util.List;
+import org.ggmlext.Context;
+import org.ggmlext.Device;
+import org.ggmlext.Graph;
+import org.ggmlext.Tensor;
+import org.ggmlext.internal.Native;
+import org.jspecify.annotations.Nullable;
+
+/** The user's graph over inputs in certain layouts, with memory for the inputs. */
+final class BuiltGraph implements AutoCloseable {
+  private static final int NODES = 64;
+
+  private final Context leaves;
+  private final Context nodes = Context.forGraph(2 * NODES);
+  private final List<PlacedInput> inputs = new ArrayList<>();
+  private final List<Tensor> intermediates = new ArrayList<>();
+  private final Graph graph;
+  private final Tensor output;
+  private @Nullable Tensor extra;
+
+  /**
+   * Builds the graph.
+   *
+   * @throws IllegalArgumentException if the builder refuses
+   */
+  BuiltGraph(Device device, List<Input> specs, Situation situation, GraphBuilder builder) {
+    leaves = Context.forTensors(Math.max(1, specs.size()));
+    try {
+      for (int i = 0; i < specs.size(); i++) {
+        inputs.add(new PlacedInput(leaves, specs.get(i), situation.layouts().get(i)));
+      }
+      if (!inputs.isEmpty()) {
+        leaves.allocate(device);
+      }
+      List<Tensor> presented = inputs.stream().map(input -> input.present(nodes)).toList();
+      output = builder.build(nodes, presented);
+      if (output.op().equals("NONE")) {
+        throw new IllegalArgumentException("the builder's output is computed by no node");
+      }
+      output.asOutput();
+      graph = nodes.newGraph(2 * NODES).expand(output);
+      for (Tensor node : graph.nodes()) {
+        if (!node.equals(output) && !node.isView() && !presented.contains(node)) {
+          intermediates.add(node);
+        }
+      }
+      change(situation);
+    } catch (RuntimeException | Error e) {
+      close();
+      throw e;
+    }
+  }
+
+  private void change(Situation situation) {
+    if (situation.extra() == Situation.Extra.NONE) {
+      return;
+    }
+    Tensor intermediate = intermediates.get(situation.intermediate());
+    if (situation.extra() == Situation.Extra.OUTPUT_FLAG) {
+      extra = intermediate.asOutput();
+    } else {
+      extra = nodes.cont(intermediate).asOutput();
+      graph.expand(extra);
+    }
+  }
+
+  Graph graph() {
+    return graph;
+  }
+
+  Tensor output() {
+    return output;
+  }
+
+  /** A second output, where the situation makes one. */
+  @Nullable Tensor extra() {
+    return extra;
+  }
+
+  /** Results, no views, between inputs and output. */
+  List<Tensor> intermediates() {
+    return intermediates;
+  }
+
+  /** Gives all nodes memory of their own. */
+  void allocate(Device device) {
+    nodes.allocate(device);
+  }
+
+  /** Whether the allocator gave the output memory of an input. */
+  boolean outputLiesOver(int input) {
+    Tensor tensor = inputs.get(input).presented();
+    long begin = Native.data(tensor.handle().address());
+    long at = Native.data(output.handle().address());
+    return at < begin + tensor.byteSize() && begin < at + output.byteSize();
+  }
+
+  void fill(List<Values> values) {
+    for (int i = 0; i < inputs.size(); i++) {
+      inputs.get(i).fill(values.get(i));
+    }
+  }
+
+  void poisonInputs() {
+    inputs.forEach(PlacedInput::poison);
+  }
+
+  /** So that what a kernel does not write is not right by chance. */
+  void poisonNodes() {
+    poisonNodes(graph);
+  }
+
+  static void poisonNodes(Graph graph) {
+    for (Tensor node : graph.nodes()) {
+      if (!node.isView() && node.isAllocated()) {
+        PlacedInput.poison(node);
+      }
+    }
+  }
+
+  @Override
+  public void close() {
+    nodes.close();
+    leaves.close();
+  }
+}
