@@ -1,0 +1,85 @@
+// What a program does with a kernel library: open it, call its one function, keep the registrations, withdraw them.
+
+#include "core/fixture.h"
+
+#include <dlfcn.h>
+
+using namespace ggml_ext::test;
+
+namespace {
+
+struct library {
+    void *                         handle = dlopen(GGML_EXT_TEST_KERNEL_LIBRARY, RTLD_NOW | RTLD_LOCAL);
+    ggml_ext_kernel_library_init_t init   = nullptr;
+    library() {
+        REQUIRE_MESSAGE(handle != nullptr, dlerror());
+        init = reinterpret_cast<ggml_ext_kernel_library_init_t>(dlsym(handle, "ggml_ext_kernel_library_init"));
+        REQUIRE_MESSAGE((init != nullptr), "it has no ggml_ext_kernel_library_init");
+    }
+    ~library() { dlclose(handle); }
+};
+
+int keep(ggml_ext_registration * registration, void * context) {
+    static_cast<std::vector<ggml_ext_registration *> *>(context)->push_back(registration);
+    return GGML_EXT_STATUS_SUCCESS;
+}
+
+int refuse(ggml_ext_registration *, void *) {
+    ggml_ext_set_error("no room for registrations");
+    return GGML_EXT_STATUS_NO_MEMORY;
+}
+
+void withdraw(std::vector<ggml_ext_registration *> & registrations) {
+    for (; !registrations.empty(); registrations.pop_back()) {
+        CHECK_OK(ggml_ext_unregister(registrations.back()));
+    }
+}
+
+} // namespace
+
+TEST_CASE("CORE-2: a kernel library in plain C brings its operator and kernel to a device") {
+    ggml_backend_device *                device = attached_cpu();
+    library                              lib;
+    std::vector<ggml_ext_registration *> registrations;
+    REQUIRE_OK(lib.init(device, keep, &registrations));
+    CHECK(registrations.size() == 2);
+    {
+        bench         b;
+        ggml_tensor * x    = b.input({31, 3});
+        ggml_tensor * y    = nullptr;
+        const float   bias = 0.25f;
+        REQUIRE_OK(ggml_ext_op_create(b.ctx, "test.square_plus.v1", 1, &x, &bias, sizeof(bias), &y));
+        ggml_tensor * z = b.g.base.ggml_add(b.ctx, y, x);
+        b.expand(z);
+        b.allocate();
+        b.set(x, ramp(93));
+        REQUIRE(b.compute() == 0);
+        const auto in = ramp(93), out = b.get(z);
+        for (size_t i = 0; i < in.size(); ++i) {
+            CHECK(out[i] == doctest::Approx(static_cast<double>(in[i]) * in[i] + 0.25 + in[i]).epsilon(1e-6));
+        }
+        ggml_ext_kernel_stats stats{};
+        stats.struct_size = sizeof(stats);
+        REQUIRE_OK(ggml_ext_get_kernel_stats(registrations[1], &stats));
+        CHECK(stats.n_executed == 1);
+    }
+    withdraw(registrations);
+}
+
+TEST_CASE("CORE-3: a library that fails half way leaves nothing registered, and its reason stays") {
+    ggml_backend_device *                device = attached_cpu();
+    library                              lib;
+    std::vector<ggml_ext_registration *> registrations;
+    CHECK(lib.init(device, refuse, nullptr) == GGML_EXT_STATUS_NO_MEMORY);
+    CHECK(std::string(ggml_ext_last_error()) == "no room for registrations");
+    CHECK(lib.init(nullptr, keep, &registrations) == GGML_EXT_STATUS_INVALID_ARGUMENT);
+    CHECK(std::string(ggml_ext_last_error()).find("not attached") != std::string::npos);
+    CHECK(registrations.empty());
+
+    REQUIRE_OK(lib.init(device, keep, &registrations)); // the names were free
+    CHECK(lib.init(device, keep, &registrations) == GGML_EXT_STATUS_DUPLICATE);
+    CHECK(registrations.size() == 2); // the first ones stay
+    withdraw(registrations);
+    REQUIRE_OK(lib.init(device, keep, &registrations));
+    withdraw(registrations);
+}
