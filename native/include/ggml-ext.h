@@ -126,8 +126,9 @@ struct ggml_ext_abi_info {
 
 GGML_EXT_API int ggml_ext_get_abi_info(struct ggml_ext_abi_info * info);
 
-// Patches a device's tables in memory. Backends that it makes from now on are patched too; one made before needs
-// ggml_ext_attach_backend. Attaching twice is harmless.
+// Patches a device's tables in memory. The CPU device comes first, since layouts are proven on it (another one: UNSUPPORTED).
+// Backends that the device makes from now on are patched too; one made before needs ggml_ext_attach_backend. Attaching twice
+// is harmless.
 GGML_EXT_API int  ggml_ext_attach_device(struct ggml_backend_device * device);
 GGML_EXT_API int  ggml_ext_attach_backend(struct ggml_backend * backend);
 GGML_EXT_API bool ggml_ext_is_attached(const struct ggml_backend_device * device);

@@ -58,6 +58,11 @@ int runtime::attach(ggml_backend_device * device) {
     attached->reg    = ggml_.fn.ggml_backend_dev_backend_reg(device);
     attached->is_cpu = ggml_.fn.ggml_backend_dev_type(device) == 0; // GGML_BACKEND_DEVICE_TYPE_CPU
 
+    if (!attached->is_cpu && !ggml_.graph_optimize_probed) {
+        return fail(GGML_EXT_STATUS_UNSUPPORTED,
+                    "device %s: attach the CPU device first: its backend proves the position of graph_optimize",
+                    ggml_.fn.ggml_backend_dev_name(device));
+    }
     if (attached->is_cpu && !ggml_.graph_optimize_probed) {
         if (ggml_backend * probe = ggml_.fn.ggml_backend_dev_init(device, nullptr)) {
             abi::probe_graph_optimize(ggml_, device, probe);

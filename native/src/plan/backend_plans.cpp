@@ -232,8 +232,9 @@ plan_ptr backend_plans::plan_for_compute(ggml_cgraph * graph) {
 
 void backend_plans::refresh(plan & p) {
     for (size_t i = 0; i < p.steps.size(); ++i) {
-        step & s       = *p.steps[i];
-        bool   changed = false;
+        step & s         = *p.steps[i];
+        bool   changed   = !s.addresses_seen; // those of a graph that is allocated again may be there since planning
+        s.addresses_seen = true;
         for (kept_node & view : s.views) {
             changed |= view.refresh_addresses();
         }

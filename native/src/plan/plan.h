@@ -23,6 +23,7 @@ struct step {
     kernel_ptr                         k;
     bool                               fused = false;
     bool                               workspace_in_leaf = false; // its node carries the leaf
+    bool                               addresses_seen = false;    // refreshed at least once
     std::vector<kept_node>             views; // of its nodes, in order
     std::vector<const ggml_ext_node *> nodes;      // the same, as callbacks get them
     ggml_ext_prepared                  prepared{}; // prepare's answer
