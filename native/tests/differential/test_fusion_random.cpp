@@ -146,7 +146,7 @@ private:
         for (ggml_backend * backend : run.backends()) {
             plans += describe_plans(backend);
         }
-        FAIL("GGML_EXT_TEST_SEED=", seed_, ", ", when, ": ", g.describe(), ", ", run.n_splits(), " splits\n", plans);
+        FAIL("GGML_EXT_TEST_SEED=", seed_, ", ", std::string(when), ": ", g.describe(), ", ", run.n_splits(), " splits\n", plans);
     }
 
     const uint64_t     seed_;
@@ -184,7 +184,7 @@ TEST_CASE("FUSE-1 to FUSE-5: random graphs with random rules, delays and overrid
         try {
             scenario(seed, worker).run(total);
         } catch (const std::exception & e) {
-            FAIL("GGML_EXT_TEST_SEED=", seed, ": ", e.what());
+            FAIL("GGML_EXT_TEST_SEED=", seed, ": ", std::string(e.what()));
         }
     }
     stock().base.ggml_backend_free(worker);
