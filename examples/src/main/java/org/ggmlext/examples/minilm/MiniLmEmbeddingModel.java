@@ -43,7 +43,8 @@ public final class MiniLmEmbeddingModel implements EmbeddingModel, AutoCloseable
   public static MiniLmEmbeddingModel load(MiniLmOptions options) throws IOException {
     MiniLmTokenizer tokenizer = new MiniLmTokenizer(options.maxTokens());
     try {
-      MiniLmEncoder encoder = new MiniLmEncoder(MiniLmWeights.load(), options.extensions());
+      MiniLmEncoder encoder =
+          new MiniLmEncoder(MiniLmWeights.load(), options.extensions(), options.threads());
       return new MiniLmEmbeddingModel(tokenizer, encoder, options.batchSize());
     } catch (IOException | RuntimeException | Error e) {
       tokenizer.close();

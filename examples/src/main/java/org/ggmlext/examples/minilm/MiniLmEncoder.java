@@ -17,7 +17,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * MiniLM on ggml's CPU: token batches in, embeddings out. Safe for use by several threads; batches
- * are computed one after the other, each on all cores.
+ * are computed one after the other, each on all threads.
  */
 public final class MiniLmEncoder implements AutoCloseable {
   private static final int TENSORS = 128;
@@ -30,13 +30,22 @@ public final class MiniLmEncoder implements AutoCloseable {
   private final Scheduler scheduler;
   private boolean closed;
 
+  /** An encoder on as many threads as there are cores; see the other constructor. */
+  public MiniLmEncoder(MiniLmWeights<Weight> weights, boolean extended) {
+    this(weights, extended, Runtime.getRuntime().availableProcessors());
+  }
+
   /**
    * Loads ggml if need be and moves the weights to the CPU backend.
    *
    * @param extended whether MiniLM's extensions are registered and used
+   * @param threads threads of a batch's computation, at least 1; more than cores count as cores
    * @throws org.ggmlext.GgmlException if ggml or the extensions cannot be loaded
    */
-  public MiniLmEncoder(MiniLmWeights<Weight> weights, boolean extended) {
+  public MiniLmEncoder(MiniLmWeights<Weight> weights, boolean extended, int threads) {
+    if (threads < 1) {
+      throw new IllegalArgumentException("threads is " + threads + ", expected at least 1");
+    }
     ggml = Ggml.load();
     Device cpu = ggml.device(DeviceType.CPU);
     weightContext = Context.forTensors(TENSORS);
@@ -47,7 +56,7 @@ public final class MiniLmEncoder implements AutoCloseable {
       weightContext.close();
       throw e;
     }
-    backend = cpu.newBackend();
+    backend = cpu.newBackend().threads(threads);
     scheduler = Scheduler.of(backend);
   }
 

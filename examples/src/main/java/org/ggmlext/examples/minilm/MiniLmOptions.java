@@ -6,30 +6,39 @@ package org.ggmlext.examples.minilm;
  * @param maxTokens longest text in tokens, {@code [CLS]} and {@code [SEP]} included; the rest is
  *     cut
  * @param batchSize most texts that are computed at once
+ * @param threads threads that compute; more than cores count as cores
  * @param extensions whether the extensions of {@link MiniLmExtensions} are used
  */
-public record MiniLmOptions(int maxTokens, int batchSize, boolean extensions) {
+public record MiniLmOptions(int maxTokens, int batchSize, int threads, boolean extensions) {
 
   public MiniLmOptions {
     if (batchSize < 1) {
       throw new IllegalArgumentException("batchSize is " + batchSize + ", expected at least 1");
     }
+    if (threads < 1) {
+      throw new IllegalArgumentException("threads is " + threads + ", expected at least 1");
+    }
   }
 
-  /** Texts cut as the model was trained, 32 at once, extensions on. */
+  /** Texts cut as the model was trained, 32 at once, a thread for each core, extensions on. */
   public static MiniLmOptions defaults() {
-    return new MiniLmOptions(MiniLm.DEFAULT_MAX_TOKENS, 32, true);
+    return new MiniLmOptions(
+        MiniLm.DEFAULT_MAX_TOKENS, 32, Runtime.getRuntime().availableProcessors(), true);
   }
 
   public MiniLmOptions withMaxTokens(int count) {
-    return new MiniLmOptions(count, batchSize, extensions);
+    return new MiniLmOptions(count, batchSize, threads, extensions);
   }
 
   public MiniLmOptions withBatchSize(int count) {
-    return new MiniLmOptions(maxTokens, count, extensions);
+    return new MiniLmOptions(maxTokens, count, threads, extensions);
+  }
+
+  public MiniLmOptions withThreads(int count) {
+    return new MiniLmOptions(maxTokens, batchSize, count, extensions);
   }
 
   public MiniLmOptions withExtensions(boolean on) {
-    return new MiniLmOptions(maxTokens, batchSize, on);
+    return new MiniLmOptions(maxTokens, batchSize, threads, on);
   }
 }
