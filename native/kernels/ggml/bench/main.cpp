@@ -23,7 +23,7 @@ extern "C" int ggml_ext_kernel_library_init(ggml_backend_device * device, ggml_e
 
 namespace {
 
-constexpr int F32 = 0;
+constexpr int F32 = 0, I32 = 26;
 
 void require(bool condition, const char * what) {
     if (!condition) {
@@ -69,6 +69,12 @@ public:
         auto * floats = static_cast<float *>(g_.base.ggml_backend_buffer_get_base(buffer_));
         for (size_t i = 0; i < g_.base.ggml_backend_buffer_get_size(buffer_) / sizeof(float); ++i) {
             floats[i] = static_cast<float>(i * 2654435761u % 1000) / 500.0f - 1.0f;
+        }
+        const auto next = base_function<ggml_tensor * (*) (ggml_context *, ggml_tensor *)>("ggml_get_next_tensor");
+        for (auto * t = base_function<ggml_tensor * (*) (ggml_context *)>("ggml_get_first_tensor")(leaves_); t != nullptr; t = next(leaves_, t)) {
+            for (int64_t i = 0; t->type == I32 && i < t->ne[0]; ++i) {
+                static_cast<int32_t *>(t->data)[i] = static_cast<int32_t>(i); // positions
+            }
         }
         require(g_.ggml_backend_sched_alloc_graph(sched_, graph_), "no memory for the graph");
     }
@@ -171,6 +177,22 @@ int main() {
         compare(b, "SOFT_MAX " + std::to_string(M) + " x " + std::to_string(M) + " x 12, masked", 0, [&](ggml_context * nodes, ggml_context * leaves) {
             ggml_tensor * x = g.ggml_new_tensor_3d(leaves, F32, M, M, 12);
             return soft_max(nodes, x, g.ggml_new_tensor_2d(leaves, F32, M, M), 0.18f, 0.0f);
+        });
+    }
+    const auto rope = [&](ggml_context * nodes, ggml_context * leaves, ggml_tensor * x, int mode) {
+        return ops().ggml_rope(nodes, x, g.ggml_new_tensor_1d(leaves, I32, x->ne[2]), static_cast<int>(x->ne[0]), mode);
+    };
+    for (const int mode : {0, 2}) {
+        const std::string name = mode == 0 ? "ROPE normal" : "ROPE neox";
+        for (const int64_t L : {1, 16, 512}) {
+            compare(b, name + " 128 x 24 x " + std::to_string(L), 0, [&](ggml_context * nodes, ggml_context * leaves) {
+                return rope(nodes, leaves, g.ggml_new_tensor_3d(leaves, F32, 128, 24, L), mode);
+            });
+        }
+        compare(b, "SCALE, RMS_NORM, MUL, " + name + " 128 x 24 x 512", 0, [&](ggml_context * nodes, ggml_context * leaves) {
+            ggml_tensor * x = g.ggml_scale(nodes, g.ggml_new_tensor_3d(leaves, F32, 128, 24, 512), 1.0f);
+            ggml_tensor * y = g.ggml_mul(nodes, g.ggml_rms_norm(nodes, x, 1e-6f), g.ggml_new_tensor_1d(leaves, F32, 128));
+            return rope(nodes, leaves, y, mode);
         });
     }
     g.base.ggml_backend_free(b.stock);
