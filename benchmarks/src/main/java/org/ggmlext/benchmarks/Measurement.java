@@ -1,0 +1,69 @@
+package org.ggmlext.benchmarks;
+
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.function.Consumer;
+import java.util.regex.Pattern;
+import java.util.stream.Stream;
+import org.openjdk.jmh.runner.Runner;
+import org.openjdk.jmh.runner.RunnerException;
+import org.openjdk.jmh.runner.options.ChainedOptionsBuilder;
+import org.openjdk.jmh.runner.options.OptionsBuilder;
+import org.openjdk.jmh.runner.options.TimeValue;
+import org.openjdk.jmh.runner.options.VerboseMode;
+
+/** Measures sides by JMH, each in JVMs of its own that take turns. */
+final class Measurement {
+  private final Pace pace;
+  private final Consumer<String> progress;
+
+  Measurement(Pace pace, Consumer<String> progress) {
+    this.pace = pace;
+    this.progress = progress;
+  }
+
+  /** The times of all sides of the comparisons. */
+  Map<Side, Samples> run(List<Comparison> comparisons) throws RunnerException {
+    Map<Side, Samples> samples = new LinkedHashMap<>();
+    comparisons.stream()
+        .flatMap(comparison -> Stream.of(comparison.baseline(), comparison.measured()))
+        .forEach(side -> samples.put(side, new Samples()));
+    for (int round = 0; round < pace.rounds(); round++) {
+      for (Map.Entry<Side, Samples> entry : samples.entrySet()) {
+        progress.accept(
+            "round %d of %d: %s %s"
+                .formatted(
+                    round + 1, pace.rounds(), entry.getKey().method(), entry.getKey().params()));
+        entry.getValue().add(measure(entry.getKey()));
+      }
+    }
+    return samples;
+  }
+
+  private double[] measure(Side side) throws RunnerException {
+    ChainedOptionsBuilder options =
+        new OptionsBuilder()
+            .include("^" + Pattern.quote(side.benchmark().getName() + "." + side.method()) + "$")
+            .forks(1)
+            .warmupIterations(pace.warmups())
+            .warmupTime(TimeValue.milliseconds(pace.millis()))
+            .measurementIterations(pace.iterations())
+            .measurementTime(TimeValue.milliseconds(pace.millis()))
+            .shouldFailOnError(true)
+            .verbosity(VerboseMode.SILENT);
+    side.params().forEach(options::param);
+    double[] nanos =
+        new Runner(options.build())
+            .run().stream()
+                .flatMap(result -> result.getBenchmarkResults().stream())
+                .flatMap(result -> result.getIterationResults().stream())
+                .mapToDouble(iteration -> iteration.getPrimaryResult().getScore())
+                .toArray();
+    if (nanos.length != pace.iterations()) {
+      throw new IllegalStateException(
+          "%s gave %d times, expected %d".formatted(side, nanos.length, pace.iterations()));
+    }
+    return nanos;
+  }
+}
