@@ -12,7 +12,7 @@ cmake --build "$cmake_dir" -j "$jobs" -- --no-print-directory -s
 
 export ASAN_OPTIONS="detect_stack_use_after_return=1:strict_string_checks=1"
 export UBSAN_OPTIONS="print_stacktrace=1"
-export TSAN_OPTIONS="halt_on_error=1:second_deadlock_stack=1"
+export TSAN_OPTIONS="halt_on_error=1:second_deadlock_stack=1:suppressions=$source/tests/tsan.supp"
 # The thread sanitizer of older compilers cannot place its shadow where the kernel randomises addresses widely.
 run=()
 if [[ "$kind" == thread ]] && setarch -R true 2>/dev/null; then

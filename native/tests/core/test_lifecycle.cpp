@@ -712,7 +712,9 @@ TEST_CASE("KERNEL-5: the allocator may give an override's output the storage of 
         for (int64_t i = n * ith / nth; i < n * (ith + 1) / nth; ++i) {
             y[i] = a[i] + b[i];
         }
-        shared += ith == 0 && (a == y || b == y) ? 1 : 0;
+        if (ith == 0 && (a == y || b == y)) {
+            ++shared;
+        }
         return GGML_EXT_STATUS_SUCCESS;
     };
     registration kernel;
