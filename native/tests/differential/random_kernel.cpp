@@ -48,8 +48,8 @@ group_copy::group_copy(const ggml_ext_prepare_params & params, bool through_work
                 externals_.push_back({ nodes_[i]->src[j], i, j });
             }
         }
-        const bool own   = node.dst->view_src == nullptr;
-        const bool last  = i == n - 1;
+        const bool own        = node.dst->view_src == nullptr;
+        const bool last       = i == n - 1;
         const bool place_here = last ? through_workspace_ : own;
         offsets_.push_back(place_here ? place(node.dst->nbytes) : NO_PLACE);
         stock().ggml_graph_add_node(graph_, nodes_[i]);

@@ -2,8 +2,10 @@
 
 #include "differential/random_kernel.h"
 
-#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <random>
 #include <stdexcept>
 
