@@ -1,0 +1,49 @@
+#pragma once
+
+// How entries fail and launch.
+
+#include "ggml-ext-cuda-kernels/common.h"
+
+#include <cuda_runtime.h>
+
+namespace ggml_ext_cuda {
+
+// Keeps the message for this thread and returns the status.
+int fail(int status, const char * format, ...) __attribute__((format(printf, 2, 3)));
+
+// OK for cudaSuccess; else the status and message of an error of `what`.
+int check(cudaError_t error, const char * what);
+
+constexpr int64_t MAX_BLOCKS = 0x7FFFFFFF;
+
+inline bool aligned(const void * pointer, size_t bytes) {
+    return reinterpret_cast<uintptr_t>(pointer) % bytes == 0;
+}
+
+template <typename... P, typename... A>
+int launch(
+    const char * what, void (*kernel)(P...), int64_t blocks, int threads, size_t shared, void * stream, A... args) {
+    if (blocks > MAX_BLOCKS) {
+        return fail(GGML_EXT_CUDA_UNSUPPORTED, "%s: %lld blocks are more than a grid holds (%lld)", what,
+                    static_cast<long long>(blocks), static_cast<long long>(MAX_BLOCKS));
+    }
+    cudaLaunchConfig_t config = {};
+    config.gridDim            = dim3(static_cast<unsigned>(blocks));
+    config.blockDim           = dim3(static_cast<unsigned>(threads));
+    config.dynamicSmemBytes   = shared;
+    config.stream             = static_cast<cudaStream_t>(stream);
+    return check(cudaLaunchKernelEx(&config, kernel, args...), what);
+}
+
+// Loads one kernel's code on the current device.
+template <typename... P> int load(const char * what, void (*kernel)(P...)) {
+    cudaFuncAttributes attributes;
+    return check(cudaFuncGetAttributes(&attributes, reinterpret_cast<const void *>(kernel)), what);
+}
+
+int load_rope();
+int load_quantize_i8();
+int load_rescale_i8();
+int load_convrot_fused();
+
+} // namespace ggml_ext_cuda

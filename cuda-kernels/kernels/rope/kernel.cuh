@@ -1,0 +1,232 @@
+#pragma once
+
+// A block takes one token (a position of a batch) and some or all of its heads: it makes the token's rotations
+// once, in shared memory, and applies them to every head.
+
+#include "ggml-ext-cuda-kernels/rope.h"
+
+#include <cuda_fp16.h>
+
+namespace ggml_ext_cuda {
+
+struct rope_params {
+    ggml_ext_cuda_rope_args   args;
+    ggml_ext_cuda_rope_angles angles;         // read where args.pe is NULL
+    float                     theta_scale;    // from one pair's angle to the next
+    float                     low, high;      // YaRN: pairs between these are interpolated in part
+    float                     magnitude;      // of the rotation
+    unsigned                  chunks;         // blocks a token
+    bool                      matrix_vectors; // every matrix of pe is aligned to 16 bytes
+};
+
+// [[x, y], [z, w]] of one pair.
+__device__ inline float4 rotation(const rope_params & p, int64_t position, int64_t batch, int pair) {
+    if (p.args.pe) {
+        const auto * m = reinterpret_cast<const float *>(reinterpret_cast<const char *>(p.args.pe) +
+                                                         batch * p.args.pe_batch + position * p.args.pe_position +
+                                                         pair * p.args.pe_pair);
+        return p.matrix_vectors ? *reinterpret_cast<const float4 *>(m) : make_float4(m[0], m[1], m[2], m[3]);
+    }
+    const float factor       = p.angles.freq_factors ? p.angles.freq_factors[pair] : 1.0f;
+    const float theta        = static_cast<float>(p.angles.positions[position]) * powf(p.theta_scale, pair);
+    const float extrapolated = theta / factor;
+    float       angle        = p.angles.freq_scale * extrapolated;
+    if (p.angles.ext_factor != 0.0f) {
+        const float ramp = (pair - p.low) / fmaxf(0.001f, p.high - p.low);
+        const float mix  = (1.0f - fminf(1.0f, fmaxf(0.0f, ramp))) * p.angles.ext_factor;
+        angle            = angle * (1.0f - mix) + extrapolated * mix;
+    }
+    float s, c;
+    sincosf(angle, &s, &c);
+    s *= p.magnitude;
+    c *= p.magnitude;
+    return make_float4(c, -s, s, c);
+}
+
+// Laid out so that both kinds of pairs are one formula, y[i] = x[i] * own[i] + x[partner(i)] * other[i].
+__device__ inline void fill_table(const rope_params & p, int64_t position, int64_t batch, float * own, float * other) {
+    const int  d_rot       = static_cast<int>(p.args.d_rot);
+    const bool interleaved = p.args.pairs == GGML_EXT_CUDA_ROPE_INTERLEAVED;
+    for (int i = threadIdx.x; i < d_rot / 2; i += blockDim.x) {
+        const float4 m      = rotation(p, position, batch, i);
+        const int    first  = interleaved ? 2 * i : i;
+        const int    second = interleaved ? 2 * i + 1 : i + d_rot / 2;
+        own[first]          = m.x;
+        other[first]        = m.y;
+        other[second]       = m.z;
+        own[second]         = m.w;
+    }
+}
+
+__device__ inline const float * x_row(const rope_params & p, int64_t head, int64_t position, int64_t batch) {
+    return reinterpret_cast<const float *>(reinterpret_cast<const char *>(p.args.x) + head * p.args.x_nb1 +
+                                           position * p.args.x_nb2 + batch * p.args.x_nb3);
+}
+
+template <typename T>
+__device__ inline T * dst_row(const rope_params & p, int64_t head, int64_t position, int64_t batch) {
+    return reinterpret_cast<T *>(reinterpret_cast<char *>(p.args.dst) + head * p.args.dst_nb1 +
+                                 position * p.args.dst_nb2 + batch * p.args.dst_nb3);
+}
+
+__device__ inline void store4(float * to, float4 v) {
+    *reinterpret_cast<float4 *>(to) = v;
+}
+
+__device__ inline void store4(__half * to, float4 v) {
+    const __half2 low = __floats2half2_rn(v.x, v.y), high = __floats2half2_rn(v.z, v.w);
+    uint2         bits;
+    bits.x                         = *reinterpret_cast<const unsigned *>(&low);
+    bits.y                         = *reinterpret_cast<const unsigned *>(&high);
+    *reinterpret_cast<uint2 *>(to) = bits;
+}
+
+__device__ inline void store1(float * to, float v) {
+    *to = v;
+}
+
+__device__ inline void store1(__half * to, float v) {
+    *to = __float2half_rn(v);
+}
+
+// Rows in registers: d_head / (4 * V) lanes, a power of two, hold a row, V float4 each; a thread works on UNROLL
+// heads at once. What is rotated, and each half of it, starts and ends at a multiple of 4 * V.
+template <int V, int UNROLL, typename T> __global__ void __launch_bounds__(256) rope_rows(rope_params p) {
+    extern __shared__ float4 table[];
+    const unsigned           token    = blockIdx.x / p.chunks;
+    const unsigned           L        = static_cast<unsigned>(p.args.L);
+    const unsigned           position = token % L, batch = token / L;
+    const int                lanes = static_cast<int>(p.args.d_head) / (4 * V), lane = threadIdx.x % lanes;
+    const int                rows       = blockDim.x / lanes;
+    const int64_t            first_head = static_cast<int64_t>(blockIdx.x % p.chunks) * rows * UNROLL + threadIdx.x / lanes;
+
+    float4 x[UNROLL][V];
+#pragma unroll
+    for (int u = 0; u < UNROLL; u++) {
+        const int64_t head = first_head + u * rows;
+#pragma unroll
+        for (int v = 0; v < V; v++) {
+            x[u][v] = head < p.args.n_head
+                          ? reinterpret_cast<const float4 *>(x_row(p, head, position, batch))[lane * V + v]
+                          : make_float4(0, 0, 0, 0);
+        }
+    }
+    float4 weight[V];
+#pragma unroll
+    for (int v = 0; v < V; v++) {
+        weight[v] = p.args.norm && p.args.weight ? reinterpret_cast<const float4 *>(p.args.weight)[lane * V + v]
+                                                 : make_float4(1, 1, 1, 1);
+    }
+
+    const int d_rot = static_cast<int>(p.args.d_rot);
+    fill_table(p, position, batch, reinterpret_cast<float *>(table), reinterpret_cast<float *>(table) + d_rot);
+    __syncthreads();
+
+    // Where in the rotated part this thread's features are, and which lane holds their partners.
+    const int  offset      = lane * 4 * V - static_cast<int>(p.args.rot_first);
+    const bool rotated     = offset >= 0 && offset < d_rot;
+    const bool interleaved = p.args.pairs == GGML_EXT_CUDA_ROPE_INTERLEAVED;
+    const int  half_lanes  = d_rot / (8 * V);
+    const int  partner     = !rotated || interleaved ? lane : offset < d_rot / 2 ? lane + half_lanes : lane - half_lanes;
+    float4     own[V], other[V];
+#pragma unroll
+    for (int v = 0; v < V; v++) {
+        own[v]   = rotated ? table[offset / 4 + v] : make_float4(1, 1, 1, 1);
+        other[v] = rotated ? table[(d_rot + offset) / 4 + v] : make_float4(0, 0, 0, 0);
+    }
+
+#pragma unroll
+    for (int u = 0; u < UNROLL; u++) {
+        if (p.args.norm) {
+            float squares = 0;
+#pragma unroll
+            for (int v = 0; v < V; v++) {
+                const float4 f = x[u][v];
+                squares += f.x * f.x + f.y * f.y + f.z * f.z + f.w * f.w;
+            }
+            for (int step = lanes / 2; step > 0; step /= 2) {
+                squares += __shfl_xor_sync(0xFFFFFFFF, squares, step);
+            }
+            const float factor = rsqrtf(squares / static_cast<float>(p.args.d_head) + p.args.eps);
+#pragma unroll
+            for (int v = 0; v < V; v++) {
+                float4 & f = x[u][v];
+                f          = make_float4(f.x * factor * weight[v].x, f.y * factor * weight[v].y,
+                                         f.z * factor * weight[v].z, f.w * factor * weight[v].w);
+            }
+        }
+        const int64_t head = first_head + u * rows;
+#pragma unroll
+        for (int v = 0; v < V; v++) {
+            const float4 f = x[u][v];
+            float4       g;
+            if (interleaved) {
+                g = make_float4(f.y, f.x, f.w, f.z);
+            } else {
+                g.x = __shfl_sync(0xFFFFFFFF, f.x, partner, lanes);
+                g.y = __shfl_sync(0xFFFFFFFF, f.y, partner, lanes);
+                g.z = __shfl_sync(0xFFFFFFFF, f.z, partner, lanes);
+                g.w = __shfl_sync(0xFFFFFFFF, f.w, partner, lanes);
+            }
+            float4 y = f;
+            if (rotated) {
+                y = make_float4(f.x * own[v].x + g.x * other[v].x, f.y * own[v].y + g.y * other[v].y,
+                                f.z * own[v].z + g.z * other[v].z, f.w * own[v].w + g.w * other[v].w);
+            }
+            const float s = p.args.scale;
+            if (head < p.args.n_head) {
+                store4(dst_row<T>(p, head, position, batch) + (lane * V + v) * 4,
+                       make_float4(y.x * s, y.y * s, y.z * s, y.w * s));
+            }
+        }
+    }
+}
+
+// Any shape and alignment: a warp takes a row, pair by pair.
+template <typename T> __global__ void __launch_bounds__(256) rope_any(rope_params p) {
+    extern __shared__ float4 table[];
+    const unsigned           token    = blockIdx.x / p.chunks;
+    const unsigned           L        = static_cast<unsigned>(p.args.L);
+    const unsigned           position = token % L, batch = token / L;
+    const int                d_head = static_cast<int>(p.args.d_head), d_rot = static_cast<int>(p.args.d_rot);
+    const int                rot_first = static_cast<int>(p.args.rot_first), lane = threadIdx.x % 32;
+    float *                  own   = reinterpret_cast<float *>(table);
+    float *                  other = own + d_rot;
+    fill_table(p, position, batch, own, other);
+    __syncthreads();
+
+    const int64_t warps = blockDim.x / 32;
+    for (int64_t head = blockIdx.x % p.chunks * warps + threadIdx.x / 32; head < p.args.n_head;
+         head += warps * p.chunks) {
+        const float * x      = x_row(p, head, position, batch);
+        T *           dst    = dst_row<T>(p, head, position, batch);
+        float         factor = 1;
+        if (p.args.norm) {
+            float squares = 0;
+            for (int i = lane; i < d_head; i += 32) {
+                squares += x[i] * x[i];
+            }
+            for (int step = 16; step > 0; step /= 2) {
+                squares += __shfl_xor_sync(0xFFFFFFFF, squares, step);
+            }
+            factor = rsqrtf(squares / static_cast<float>(d_head) + p.args.eps);
+        }
+        const auto value = [&](int i) {
+            return !p.args.norm ? x[i] : p.args.weight ? x[i] * factor * p.args.weight[i] : x[i] * factor;
+        };
+        for (int i = lane; i < d_rot / 2; i += 32) {
+            const bool  interleaved = p.args.pairs == GGML_EXT_CUDA_ROPE_INTERLEAVED;
+            const int   first       = interleaved ? 2 * i : i;
+            const int   second      = interleaved ? 2 * i + 1 : i + d_rot / 2;
+            const float a = value(rot_first + first), b = value(rot_first + second);
+            store1(dst + rot_first + first, (a * own[first] + b * other[first]) * p.args.scale);
+            store1(dst + rot_first + second, (b * own[second] + a * other[second]) * p.args.scale);
+        }
+        for (int i = lane; i < d_head - d_rot; i += 32) {
+            const int at = i < rot_first ? i : i + d_rot;
+            store1(dst + at, value(at) * p.args.scale);
+        }
+    }
+}
+
+} // namespace ggml_ext_cuda
