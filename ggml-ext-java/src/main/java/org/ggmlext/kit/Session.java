@@ -13,6 +13,7 @@ import org.ggmlext.Scheduler;
 import org.ggmlext.Tensor;
 import org.ggmlext.ext.Extensions;
 import org.ggmlext.ext.Plan;
+import org.ggmlext.internal.callback.Failures;
 
 /** Backends of one device (and the CPU behind it), which nobody else uses. */
 final class Session implements AutoCloseable {
@@ -57,8 +58,12 @@ final class Session implements AutoCloseable {
   /** The first node that none of the devices can compute, "" if there is none. */
   String unsupported(Graph graph) {
     for (Tensor node : graph.nodes()) {
+      // What an earlier call left is no reason.
+      Failures.last();
       if (backends.stream().noneMatch(backend -> backend.device().supportsOp(node))) {
-        return "no device computes %s -> %s".formatted(node.op(), node);
+        String reason = Failures.last().message();
+        return "no device computes %s -> %s%s"
+            .formatted(node.op(), node, reason.isEmpty() ? "" : ": " + reason);
       }
     }
     return "";
