@@ -68,7 +68,7 @@ __attribute__((noinline)) void activate(const output & out, int rows) {
 
 // Not inlined, and no second loop where one step is all: else the sums leave their registers.
 template <int MR>
-__attribute__((noinline)) void tile(int64_t depth, const float * x, const float * w, const output & out) {
+__attribute__((noinline)) void accumulate(int64_t depth, const float * x, const float * w, vf (&totals)[MR][2]) {
     constexpr int U = 2 * MR >= MIN_SUMS ? 1 : MIN_SUMS / (2 * MR); // steps of k with sums of their own
 
     vf      sums[U][MR][2] = {};
@@ -106,6 +106,21 @@ __attribute__((noinline)) void tile(int64_t depth, const float * x, const float 
             }
         }
     }
+#pragma GCC unroll 16
+    for (int r = 0; r < MR; r++) {
+        totals[r][0] += sums[0][r][0];
+        totals[r][1] += sums[0][r][1];
+    }
+}
+
+// Terms that one chain of additions sums up: rounding grows with a chain's length, and ggml's own product has short ones.
+constexpr int64_t CHAIN = 48;
+
+template <int MR> void tile(int64_t depth, const float * x, const float * w, const output & out) {
+    vf totals[MR][2] = {};
+    for (int64_t i = 0; i < depth; i += CHAIN) {
+        accumulate<MR>(min64(CHAIN, depth - i), x + i * MR, w + i * NR, totals);
+    }
 
     const int n0 = out.columns < LANES ? out.columns : LANES;
     const int n1 = out.columns - n0;
@@ -115,7 +130,7 @@ __attribute__((noinline)) void tile(int64_t depth, const float * x, const float 
 #pragma GCC unroll 16
         for (int r = 0; r < MR; r++) {
             float * c  = row_of(out, r);
-            vf      s0 = sums[0][r][0], s1 = sums[0][r][1];
+            vf      s0 = totals[r][0], s1 = totals[r][1];
             if (!out.first) {
                 s0 += load(c);
                 s1 += load(c + LANES);
@@ -129,7 +144,7 @@ __attribute__((noinline)) void tile(int64_t depth, const float * x, const float 
 #pragma GCC unroll 16
         for (int r = 0; r < MR; r++) {
             float * c  = row_of(out, r);
-            vf      s0 = sums[0][r][0], s1 = sums[0][r][1];
+            vf      s0 = totals[r][0], s1 = totals[r][1];
             if (!out.first) {
                 s0 += load_n(c, n0);
                 s1 += load_n(c + n0, n1);

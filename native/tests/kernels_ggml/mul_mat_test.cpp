@@ -61,7 +61,7 @@ product multiply(int64_t K, int64_t N, std::vector<int64_t> ne_x, int n_threads,
 
 } // namespace
 
-TEST_CASE("GEMM-1: the override agrees with double precision as ggml's own product does, for ragged shapes and batch dimensions") {
+TEST_CASE("GEMM-1: against double precision the override errs at most twice as much as ggml's own product, for ragged shapes and batches") {
     const struct {
         int64_t              K, N;
         std::vector<int64_t> x;
@@ -80,7 +80,7 @@ TEST_CASE("GEMM-1: the override agrees with double precision as ggml's own produ
             const product  ours = multiply(s.K, s.N, s.x, n_threads);
             CHECK(ours.kernels == "cpu.mul_mat_f32");
             const errors our_errors = errors_of(ours.w, ours.x, ours.y, s.K, s.N);
-            CHECK(our_errors.rms <= std::fmax(3 * stock_errors.rms, 1e-7));
+            CHECK(our_errors.rms <= std::fmax(2 * stock_errors.rms, 1e-7));
             CHECK(our_errors.worst <= 3e-7);
         }
     }
