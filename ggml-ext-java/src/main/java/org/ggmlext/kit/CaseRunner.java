@@ -92,7 +92,7 @@ final class CaseRunner {
   }
 
   private Report.Row judged(Situation situation, BuiltGraph graph) {
-    Judge judge = new Judge(check.tolerance());
+    Judge judge = new Judge(check.tolerance(), check.sameBits());
     long before = check.registration.stats().executed();
     String note = "";
     try {

@@ -48,6 +48,7 @@ public abstract sealed class Check<C extends Check<C>> permits OperatorCheck, Ru
   private Device device = Ggml.get().device(DeviceType.CPU);
   private int threads = 2;
   private long seed = 42;
+  private boolean sameBits = true;
 
   Check(Registration registration, GraphBuilder builder) {
     this.registration = Objects.requireNonNull(registration, "registration");
@@ -105,6 +106,20 @@ public abstract sealed class Check<C extends Check<C>> permits OperatorCheck, Ru
   public C seed(long value) {
     seed = value;
     return self();
+  }
+
+  /**
+   * Repeated runs are held against the tolerance alone; if not called, they give the same bits. For
+   * kernels whose compiled form rounds otherwise than the interpreted one, such as those that use
+   * the Vector API's exponential function.
+   */
+  public C bitsMayDiffer() {
+    sameBits = false;
+    return self();
+  }
+
+  boolean sameBits() {
+    return sameBits;
   }
 
   Tolerance tolerance() {
