@@ -113,6 +113,9 @@ class MiniLmEmbeddingModelTest {
         .isThrownBy(() -> MiniLmOptions.defaults().withBatchSize(0))
         .withMessage("batchSize is 0, expected at least 1");
     assertThatIllegalArgumentException()
+        .isThrownBy(() -> MiniLmOptions.defaults().withThreads(0))
+        .withMessage("threads is 0, expected at least 1");
+    assertThatIllegalArgumentException()
         .isThrownBy(() -> MiniLmEmbeddingModel.load(MiniLmOptions.defaults().withMaxTokens(513)))
         .withMessage("maxTokens is 513, expected 3 to 512");
   }
