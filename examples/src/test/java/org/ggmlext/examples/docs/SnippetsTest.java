@@ -1,0 +1,246 @@
+package org.ggmlext.examples.docs;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.within;
+
+import java.io.ByteArrayOutputStream;
+import java.io.PrintStream;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import org.ggmlext.Backend;
+import org.ggmlext.Context;
+import org.ggmlext.Device;
+import org.ggmlext.DeviceType;
+import org.ggmlext.Ggml;
+import org.ggmlext.GgmlException;
+import org.ggmlext.Graph;
+import org.ggmlext.Scheduler;
+import org.ggmlext.Tensor;
+import org.ggmlext.Type;
+import org.ggmlext.ext.Extensions;
+import org.ggmlext.ext.Kernel;
+import org.ggmlext.ext.Plan;
+import org.ggmlext.ext.Registration;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Runs what the documents show. */
+class SnippetsTest {
+  private static final int ROW = 67; // no multiple of a vector's length
+  private static final int ROWS = 5;
+
+  private final Ggml ggml = Ggml.load();
+  private final Extensions extensions = Extensions.attach(ggml);
+  private final Device cpu = ggml.device(DeviceType.CPU);
+  private final Backend backend = cpu.newBackend().threads(2);
+  private final Scheduler scheduler = Scheduler.of(backend);
+  private final Context inputs = Context.forTensors(8);
+  private final Context nodes = Context.forGraph(64);
+  private final List<AutoCloseable> registrations = new ArrayList<>();
+  private final PrintStream out = System.out;
+
+  @AfterEach
+  void close() throws Exception {
+    System.setOut(out);
+    scheduler.close();
+    backend.close();
+    nodes.close();
+    inputs.close();
+    for (AutoCloseable registration : registrations.reversed()) {
+      registration.close();
+    }
+  }
+
+  private Registration register(Kernel kernel) {
+    Registration registration = extensions.register(cpu, kernel);
+    registrations.add(registration);
+    return registration;
+  }
+
+  private Tensor input() {
+    Tensor x = inputs.newTensor(Type.F32, ROW, ROWS);
+    inputs.allocate(cpu);
+    return x.setFloats(values());
+  }
+
+  private static float[] values() {
+    float[] values = new float[ROW * ROWS];
+    for (int i = 0; i < values.length; i++) {
+      values[i] = (float) Math.sin(1.7 * i + 0.3);
+    }
+    return values;
+  }
+
+  private Graph graph(Tensor output) {
+    return nodes.newGraph(32).expand(output.asOutput());
+  }
+
+  private float[] compute(Tensor output) {
+    scheduler.compute(graph(output));
+    return output.getFloats();
+  }
+
+  private String printed(Runnable action) {
+    ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+    System.setOut(new PrintStream(bytes, true, StandardCharsets.UTF_8));
+    try {
+      action.run();
+    } finally {
+      System.setOut(out);
+    }
+    return bytes.toString(StandardCharsets.UTF_8);
+  }
+
+  private static void assertSwish(float[] actual, double beta) {
+    float[] x = values();
+    assertThat(actual).hasSameSizeAs(x);
+    for (int i = 0; i < x.length; i++) {
+      assertThat((double) actual[i])
+          .isCloseTo(x[i] / (1 + Math.exp(-beta * (double) x[i])), within(1e-6));
+    }
+  }
+
+  @Test
+  @DisplayName("README: the first program prints the sixth powers, and a plan with its kernel")
+  void firstProgram() {
+    assertThat(printed(() -> FirstProgram.main(new String[0])))
+        .contains("[1.0, 64.0, 729.0, 4096.0, 15625.0, 46656.0]")
+        .contains("app.cube.java: app.cube.v1");
+  }
+
+  @Test
+  @DisplayName("writing-an-operator, writing-a-kernel: swish by rows; bad sources are refused")
+  void operator() {
+    registrations.add(extensions.register(Swish.OPERATOR));
+    register(Kernels.ROWS);
+    Tensor x = input();
+    assertSwish(compute(Usage.create(nodes, x)), 1.5);
+    assertThatThrownBy(() -> Swish.OPERATOR.create(nodes, new Swish.Attributes(1), x, x))
+        .isInstanceOf(GgmlException.class)
+        .hasMessageContaining("swish takes 1 source, not 2")
+        .hasCauseInstanceOf(IllegalArgumentException.class);
+  }
+
+  @Test
+  @DisplayName("writing-a-kernel: the C library is asked before the kernel in Java")
+  void cKernel(@TempDir Path folder) throws Exception {
+    registrations.add(extensions.register(Swish.OPERATOR));
+    register(Kernels.ROWS);
+    Path library =
+        CCompiler.sharedLibrary(
+            Path.of("src/test/c/swish_kernel.c"), folder.resolve("libswish.so"));
+    registrations.add(Usage.library(extensions, cpu, library));
+    assertSwish(compute(Usage.create(nodes, input())), 1.5);
+    assertThat(extensions.plans(backend).getFirst().stepsOf("app.swish.c")).hasSize(1);
+  }
+
+  @Test
+  @DisplayName("writing-a-kernel: the override computes long rows, and leaves short ones to ggml")
+  void override() {
+    Registration kernel = register(Kernels.OVERRIDE);
+    float[] x = values();
+    float[] actual = compute(nodes.sqr(input()));
+    for (int i = 0; i < x.length; i++) {
+      assertThat(actual[i]).isEqualTo(x[i] * x[i]);
+    }
+    assertThat(kernel.stats().executed()).isEqualTo(1);
+    Tensor shortRow = inputs.newTensor(Type.F32, 4);
+    inputs.allocate(cpu);
+    shortRow.setFloats(1, 2, 3, 4);
+    assertThat(compute(nodes.sqr(shortRow))).containsExactly(1, 4, 9, 16);
+    assertThat(kernel.stats().executed()).isEqualTo(1);
+    assertThat(extensions.plans(backend).stream().map(Plan::toString))
+        .anyMatch(text -> text.contains("its rows are short"));
+  }
+
+  @Test
+  @DisplayName("writing-a-kernel: phases with scratch memory, and the whole form")
+  void phasesAndWhole() {
+    Registration phases = register(Kernels.PHASES);
+    Registration whole = register(Kernels.WHOLE);
+    double sum = 0;
+    for (float value : values()) {
+      sum += value;
+    }
+    Tensor x = input();
+    assertThat((double) compute(nodes.sin(nodes.sum(x)))[0]).isCloseTo(Math.sin(sum), within(1e-5));
+    assertThat(phases.stats().executed()).isEqualTo(1);
+    assertThat(whole.stats().executed()).isEqualTo(1);
+  }
+
+  @Test
+  @DisplayName("fusion: the rule fires, behind the optimiser, and its result is that of ggml")
+  void fusion() {
+    Registration rule = extensions.register(cpu, Fusion.RULE);
+    registrations.add(rule);
+    registrations.add(extensions.register(cpu, Fusion.TOGETHER));
+    float[] x = values();
+    Tensor input = input();
+    Tensor product = nodes.mul(input, input);
+    Tensor between = nodes.sqr(input);
+    float[] actual = compute(nodes.add(product, between));
+    for (int i = 0; i < x.length; i++) {
+      assertThat(actual[i]).isEqualTo(x[i] * x[i] + x[i] * x[i]);
+    }
+    assertThat(rule.stats().executed()).isEqualTo(1);
+    Tensor twice = nodes.mul(input, input);
+    float[] sums = compute(nodes.add(twice, twice));
+    for (int i = 0; i < x.length; i++) {
+      assertThat(sums[i]).isEqualTo(x[i] * x[i] + x[i] * x[i]);
+    }
+    assertThat(rule.stats().executed()).isEqualTo(1);
+  }
+
+  @Test
+  @DisplayName("fusion: the matcher takes a whole chain, and says why it leaves one node")
+  void chain() {
+    Registration rule = extensions.register(cpu, Fusion.CHAIN);
+    registrations.add(rule);
+    float[] x = values();
+    Tensor input = input();
+    float[] actual = compute(nodes.sqr(nodes.sqr(nodes.sqr(input))));
+    for (int i = 0; i < x.length; i++) {
+      assertThat((double) actual[i]).isCloseTo(Math.pow(x[i], 8), within(1e-6));
+    }
+    assertThat(rule.stats().executed()).isEqualTo(1);
+    compute(nodes.sqr(input));
+    assertThat(printed(() -> Usage.plans(extensions, backend)))
+        .contains("app.sqr_chain: one SQR alone is left to ggml");
+  }
+
+  @Test
+  @DisplayName("threads-and-lifetimes: registrations are closed behind the backend")
+  void lifetimes() {
+    assertSwish(Usage.lifetimes(input()), 1.5);
+  }
+
+  @Test
+  @DisplayName("errors: what a kernel throws is the cause; profiling gives times")
+  void failures() {
+    IllegalStateException thrown = new IllegalStateException("no mood");
+    Registration kernel =
+        register(
+            Kernel.builder("docs.fails", "SQR")
+                .run(
+                    task -> {
+                      throw thrown;
+                    }));
+    Tensor x = input();
+    assertThat(Usage.failure(scheduler, graph(nodes.sqr(x))))
+        .contains("docs.fails")
+        .endsWith(" / " + thrown);
+    kernel.setEnabled(false);
+    register(Kernels.WHOLE);
+    Graph graph = graph(nodes.sin(x));
+    assertThat(printed(() -> Usage.profile(extensions, scheduler, graph, backend)))
+        .contains("app.sin.java")
+        .contains(" us");
+    Usage.abort(backend);
+    assertThat(printed(() -> Usage.attached(ggml))).contains("graphViews=true");
+  }
+}
