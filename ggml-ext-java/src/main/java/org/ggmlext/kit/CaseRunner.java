@@ -6,6 +6,7 @@ import java.util.Set;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Collectors;
+import org.ggmlext.DeviceType;
 import org.ggmlext.EvalCallback;
 import org.ggmlext.GgmlException;
 import org.ggmlext.Scheduler;
@@ -71,6 +72,12 @@ final class CaseRunner {
           situation,
           Verdict.NOT_APPLICABLE,
           "%s has no such layout".formatted(inputs.get(unsuited)));
+    }
+    if (situation.action().isForCpu() && check.device().type() != DeviceType.CPU) {
+      return row(
+          situation,
+          Verdict.NOT_APPLICABLE,
+          "threads and cancellation are about CPUs, not " + check.device().name());
     }
     BuiltGraph graph;
     try {
@@ -238,8 +245,6 @@ final class CaseRunner {
         }
         compare("the run after a cancelled one", scheduler, graph, first, judge);
       }
-    } catch (UnsupportedOperationException e) {
-      return "; " + text(e);
     }
     return "; %d of %d runs cancelled".formatted(cancelled, CANCELS);
   }

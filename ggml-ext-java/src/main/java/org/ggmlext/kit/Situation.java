@@ -37,6 +37,11 @@ record Situation(String name, List<Layout> layouts, Extra extra, int intermediat
     Action(String text) {
       this.text = text;
     }
+
+    /** Whether it is about what only CPU backends have. */
+    boolean isForCpu() {
+      return this == ONE_THREAD || this == CANCELLED;
+    }
   }
 
   static Situation plain(int inputs) {

@@ -176,4 +176,24 @@ class CheckTest {
     check.inputs(KitBench::two);
     assertThatThrownBy(check::run).hasMessageContaining("switched off");
   }
+
+  @Test
+  @DisplayName("KIT-1: what the reference throws is not taken for a verdict")
+  void throwingReference() {
+    Operator<KitBench.Swish> swish = KitBench.swish();
+    bench.register(swish);
+    Registration kernel =
+        bench.register(
+            Kernel.rows(KitBench.unique("kit.swish.java"), swish, KitBench.swishRows(swish)));
+    IllegalArgumentException thrown = new IllegalArgumentException("no reference");
+    OperatorCheck check =
+        OperatorCheck.of(
+                kernel,
+                (context, in) -> swish.create(context, new KitBench.Swish(1), in.get(0)),
+                in -> {
+                  throw thrown;
+                })
+            .inputs(KitBench::one);
+    assertThatThrownBy(check::run).isSameAs(thrown);
+  }
 }
