@@ -31,6 +31,10 @@ class memory {
     char * data_ = nullptr;
 };
 
+// `bytes` rounded up and spread by an odd number of pages, so that a tensor and the next one do not march through
+// the same memory channels together.
+size_t apart(size_t bytes);
+
 // How many sets of `bytes` each are needed to leave the cache far behind.
 int sets_of(size_t bytes);
 

@@ -49,6 +49,11 @@ std::vector<float> memory::floats(size_t offset, size_t n) const {
     return v;
 }
 
+size_t apart(size_t bytes) {
+    const size_t page = 4096, pages = (bytes + page - 1) / page + 37;
+    return (pages | 1) * page;
+}
+
 int sets_of(size_t bytes) {
     const size_t total = size_t{1} << 30;
     return static_cast<int>(std::min<size_t>(256, std::max<size_t>(4, total / bytes)));
@@ -90,27 +95,37 @@ double replay_us(int sets, const std::function<void(int, cudaStream_t)> & work) 
 }
 
 double copy_us(size_t bytes) {
-    const size_t half = bytes / 2 / 16 * 16;
+    const size_t half = bytes / 2 / 512 * 512, step = apart(half);
     const int    sets = sets_of(bytes);
-    const memory m(static_cast<size_t>(sets) * 2 * half);
+    const memory m(static_cast<size_t>(sets) * 2 * step);
     return replay_us(sets, [&](int set, cudaStream_t stream) {
-        char * from = m.data() + static_cast<size_t>(set) * 2 * half;
-        check(cudaMemcpyAsync(from + half, from, half, cudaMemcpyDeviceToDevice, stream), "cudaMemcpyAsync");
+        char * from = m.data() + static_cast<size_t>(set) * 2 * step;
+        check(cudaMemcpyAsync(from + step, from, half, cudaMemcpyDeviceToDevice, stream), "cudaMemcpyAsync");
     });
 }
 
+// GB/s, read and written, of the fastest of some large copies.
+double ceiling() {
+    static const double fastest = [] {
+        double best = 0;
+        for (size_t mib : {256, 512, 1024}) {
+            best = std::max(best, 1e-3 * static_cast<double>(mib << 20) / copy_us(mib << 20));
+        }
+        return best;
+    }();
+    return fastest;
+}
+
 void table_head(const char * title, const char * error) {
-    std::printf("\n### %s\n\n| shape | %s | us | copy of the same bytes us | ours / copy | GB/s | share of the largest "
-                "copy's rate |\n|---|---|---|---|---|---|---|\n",
+    std::printf("\n### %s\n\n| shape | %s | us | copy of the same bytes us | ours / copy | GB/s | share of the "
+                "fastest copy |\n|---|---|---|---|---|---|---|\n",
                 title, error);
 }
 
 void table_row(const row & r) {
-    static const size_t large   = size_t{2} << 30;
-    static const double ceiling = 1e-3 * static_cast<double>(large) / copy_us(large);
-    const double        copy = copy_us(r.bytes), rate = 1e-3 * static_cast<double>(r.bytes) / r.us;
+    const double copy = copy_us(r.bytes), rate = 1e-3 * static_cast<double>(r.bytes) / r.us;
     std::printf("| %s | %.2g | %.1f | %.1f | %.2f | %.0f | %.0f %% |\n", r.shape, r.error, r.us, copy, r.us / copy, rate,
-                100 * rate / ceiling);
+                100 * rate / ceiling());
     std::fflush(stdout);
 }
 
@@ -132,8 +147,7 @@ int main(int argc, char ** argv) {
     bench::check(cudaRuntimeGetVersion(&runtime), "cudaRuntimeGetVersion");
     bench::check(ggml_ext_cuda_load());
     std::printf("device: %s, driver API %d, runtime %d\n", device.name, driver, runtime);
-    const size_t large = size_t{2} << 30;
-    std::printf("largest copy: %.0f GB/s read and written\n", 1e-3 * static_cast<double>(large) / bench::copy_us(large));
+    std::printf("fastest large copy: %.0f GB/s read and written\n", bench::ceiling());
     for (const auto & family : families) {
         if (argc < 2 || std::strcmp(argv[1], family.name) == 0) {
             family.run();

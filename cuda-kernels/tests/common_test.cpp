@@ -54,7 +54,7 @@ TEST_CASE("CAP-1: all kernels record into a strictly captured graph, and a repla
         const std::vector<float> fresh = test::uniform(M * K, seed);
         REQUIRE(cudaMemcpy(x.data(), fresh.data(), x.bytes(), cudaMemcpyHostToDevice) == cudaSuccess);
         q.poison();
-        scale.poison();
+        scale.poison(); // and waits for the copy, too
         REQUIRE(cudaGraphLaunch(executable, stream) == cudaSuccess);
         const auto replayed_q     = q.get();
         const auto replayed_scale = scale.get();

@@ -47,7 +47,11 @@ template <typename T> class device {
 
     std::size_t bytes() const { return bytes_; }
 
-    void poison() { REQUIRE(cudaMemset(memory_, POISON, bytes_ + 2 * GUARD) == cudaSuccess); }
+    // Complete on return, for work on any stream.
+    void poison() {
+        REQUIRE(cudaMemset(memory_, POISON, bytes_ + 2 * GUARD) == cudaSuccess);
+        REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
+    }
 
     // The elements, after all work on the device; both guards must be as they were.
     std::vector<T> get() const {

@@ -15,10 +15,14 @@ inline size_t row_workspace_size(int64_t M, int64_t K) {
     return M < 1 || K <= MAX_ROW ? 0 : static_cast<size_t>(M) * static_cast<size_t>(row_parts(K)) * sizeof(int);
 }
 
+template <int GROUPS> constexpr int64_t groups_of_block() {
+    return row_block<GROUPS>::THREADS / GROUP_LANES * GROUPS;
+}
+
 // Groups of 256 features that half a warp should hold of a row of K.
 inline int row_groups(int64_t K) {
-    const int64_t groups = (K + GROUP - 1) / GROUP, halves = MAX_ROW_THREADS / GROUP_LANES;
-    return groups <= halves ? 1 : groups <= 2 * halves ? 2 : 4;
+    const int64_t groups = (K + GROUP - 1) / GROUP;
+    return groups <= groups_of_block<1>() ? 1 : groups <= groups_of_block<2>() ? 2 : 4;
 }
 
 template <class SOURCE, bool ROTATE, bool W> struct row_kernels {
@@ -82,11 +86,11 @@ template <class SOURCE, bool ROTATE, bool W> struct row_kernels {
             return fail(GGML_EXT_CUDA_UNSUPPORTED, "%s: M = %lld, K = %lld need more blocks than a grid holds", what,
                         static_cast<long long>(out.M), static_cast<long long>(out.K));
         }
-        const int status = ggml_ext_cuda::launch(what, part(true), out.M * out.parts, MAX_ROW_THREADS,
-                                                 shared(MAX_ROW_THREADS), stream, source, out);
+        const int status = ggml_ext_cuda::launch(what, part(true), out.M * out.parts, PART_THREADS,
+                                                 shared(PART_THREADS), stream, source, out);
         return status ? status
-                      : ggml_ext_cuda::launch(what, part(false), padded_rows * out.parts, MAX_ROW_THREADS,
-                                              shared(MAX_ROW_THREADS), stream, source, out);
+                      : ggml_ext_cuda::launch(what, part(false), padded_rows * out.parts, PART_THREADS,
+                                              shared(PART_THREADS), stream, source, out);
     }
 
     static size_t shared(int threads) {

@@ -1,10 +1,10 @@
 #pragma once
 
 // Rows to int8, whatever their values come from. A SOURCE is a struct of device pointers with
-//   float4 load(int64_t m, int64_t k)                 values k .. k + 3 of row m as they lie in memory, zeros beyond K
-//   float4 finish(float4 v, int64_t k, float factor)  what is rotated; factor is norm's result, or 1
-//   static constexpr bool NORM                        whether the sum of squares of the loaded row is needed
-//   float norm(float squares, int64_t K)              the factor; only called where NORM is set
+//   float4 load(int64_t m, int k)                 values k .. k + 3 of row m as they lie in memory, zeros beyond K
+//   float4 finish(float4 v, int k, float factor)  what is rotated; factor is norm's result, or 1
+//   static constexpr bool NORM                    whether the sum of squares of the loaded row is needed
+//   float norm(float squares, int64_t K)          the factor; only called where NORM is set
 //
 // Half a warp holds GROUPS groups of 256 features in registers. A block takes a whole row, or a part of a long row:
 // then one launch finds the parts' largest values and a second one, which reads the row again, quantises.
@@ -17,10 +17,24 @@ namespace ggml_ext_cuda {
 
 enum row_mode { WHOLE_ROWS, PART_MAGNITUDES, PART_QUANTIZE };
 
+// Threads of a block, and blocks of that size that a multiprocessor should have registers for, by GROUPS: enough loads
+// in flight to fill the memory's bandwidth.
+template <int GROUPS> struct row_block;
+template <> struct row_block<1> {
+    static constexpr int THREADS = 256, BLOCKS = 5;
+};
+template <> struct row_block<2> {
+    static constexpr int THREADS = 384, BLOCKS = 3;
+};
+template <> struct row_block<4> {
+    static constexpr int THREADS = 512, BLOCKS = 1;
+};
+
 constexpr int MAX_ROW_THREADS = 512;
 constexpr int PART_GROUPS     = 2; // of the kernels for parts of rows
-constexpr int PART_FEATURES   = MAX_ROW_THREADS / GROUP_LANES * PART_GROUPS * GROUP;
-constexpr int MAX_ROW         = MAX_ROW_THREADS / GROUP_LANES * 4 * GROUP; // features of a whole row in one block
+constexpr int PART_THREADS    = row_block<PART_GROUPS>::THREADS;
+constexpr int PART_FEATURES   = PART_THREADS / GROUP_LANES * PART_GROUPS * GROUP;
+constexpr int MAX_ROW         = row_block<4>::THREADS / GROUP_LANES * 4 * GROUP; // features of a row in one block
 
 struct row_output {
     int64_t  M, K;
@@ -31,10 +45,11 @@ struct row_output {
     int      parts;
 };
 
-__device__ inline int magnitude(float4 v) {
-    const int a = max(__float_as_int(fabsf(v.x)), __float_as_int(fabsf(v.y)));
-    const int b = max(__float_as_int(fabsf(v.z)), __float_as_int(fabsf(v.w)));
-    return max(a, b);
+// The larger of a magnitude and |v|; NaN where either is one.
+__device__ inline float larger(float magnitude, float v) {
+    float result;
+    asm("max.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(magnitude), "f"(fabsf(v)));
+    return result;
 }
 
 __device__ inline int block_max(int v) {
@@ -64,37 +79,35 @@ __device__ inline float block_sum(float v) {
     return sum;
 }
 
-// How one row is scaled: by its largest magnitude.
+// How one row is scaled: by the bits of its largest magnitude, where a NaN's are above an infinity's.
 struct row_scale {
     float scale, inverse;
-    bool  zeros, tiny; // tiny: the reciprocal is no finite float
+    bool  plain; // the reciprocal is a finite float
 
     __device__ explicit row_scale(int largest_bits) {
-        const bool finite = largest_bits < 0x7F800000;
-        scale             = finite ? __fdiv_rn(__int_as_float(largest_bits), 127.0f) : __int_as_float(0x7FC00000);
-        inverse           = __fdiv_rn(1.0f, scale);
-        zeros             = !finite || scale == 0.0f;
-        tiny              = inverse > 3.402823466e38f;
+        scale   = largest_bits < 0x7F800000 ? __fdiv_rn(__int_as_float(largest_bits), 127.0f) : __int_as_float(0x7FC00000);
+        inverse = __fdiv_rn(1.0f, scale);
+        plain   = inverse <= 3.402823466e38f;
     }
 
-    __device__ int operator()(float y) const {
-        if (zeros) {
-            return 0;
-        }
-        if (tiny) {
-            return static_cast<int>(fmin(127.0, fmax(-127.0, rint(static_cast<double>(y) / scale))));
-        }
-        return __float2int_rn(fmaxf(-127.0f, fminf(127.0f, __fmul_rn(y, inverse))));
+    // Rounded half to even into the low byte; the other bytes are rubbish. Only where plain: then the product is at
+    // most 127 and a few units of its last place, and adding 1.5 * 2^23 leaves the rounded integer in the low bits.
+    __device__ unsigned fast(float y) const { return __float_as_uint(__fadd_rn(__fmul_rn(y, inverse), 12582912.0f)); }
+
+    // Zeros where the scale is zero or NaN; scales whose reciprocal overflows divide in double.
+    __device__ unsigned slow(float y) const {
+        const double q = rint(static_cast<double>(y) / scale);
+        return scale > 0.0f ? static_cast<unsigned>(static_cast<int>(fmin(127.0, fmax(-127.0, q)))) : 0;
     }
 };
 
-// W: words of four int8 may be written at once, and K is a multiple of four.
-template <bool W> __device__ inline void store_q(int8_t * q, int64_t k, int64_t K, int a, int b, int c, int d) {
+// The low bytes of a, b, c, d to q[k] and after. W: words of four may be written, and K is a multiple of four.
+template <bool W>
+__device__ inline void store_q(int8_t * q, int k, int K, unsigned a, unsigned b, unsigned c, unsigned d) {
     if constexpr (W) {
-        const unsigned word = (a & 0xFF) | (b & 0xFF) << 8 | (c & 0xFF) << 16 | static_cast<unsigned>(d) << 24;
-        *reinterpret_cast<unsigned *>(q + k) = word;
+        *reinterpret_cast<unsigned *>(q + k) = __byte_perm(__byte_perm(a, b, 0x0040), __byte_perm(c, d, 0x0040), 0x5410);
     } else {
-        const int values[4] = {a, b, c, d};
+        const unsigned values[4] = {a, b, c, d};
 #pragma unroll
         for (int i = 0; i < 4; i++) {
             if (k + i < K) {
@@ -105,21 +118,25 @@ template <bool W> __device__ inline void store_q(int8_t * q, int64_t k, int64_t 
 }
 
 template <class SOURCE, bool ROTATE, bool W, int GROUPS, row_mode MODE>
-__global__ void __launch_bounds__(MAX_ROW_THREADS) quantize_rows(SOURCE source, row_output out) {
+__global__ void __launch_bounds__(row_block<GROUPS>::THREADS, row_block<GROUPS>::BLOCKS)
+    quantize_rows(SOURCE source, row_output out) {
     extern __shared__ float4 shared[];
-    const int     half = threadIdx.x / GROUP_LANES, halves = blockDim.x / GROUP_LANES;
-    const int     part  = MODE == WHOLE_ROWS ? 0 : blockIdx.x % out.parts;
-    const int64_t m     = MODE == WHOLE_ROWS ? blockIdx.x : blockIdx.x / out.parts;
-    const int64_t first = static_cast<int64_t>(part) * PART_FEATURES + threadIdx.x % GROUP_LANES * 4;
-    // features of group g of this half warp: first + (g * halves + half) * GROUP + 64 * j
-    const auto feature = [&](int g, int j) { return first + (g * halves + half) * GROUP + 64 * j; };
-    int8_t *   q       = out.q + m * out.q_stride;
+    const int                half = threadIdx.x / GROUP_LANES, halves = blockDim.x / GROUP_LANES;
+    const int                part  = MODE == WHOLE_ROWS ? 0 : blockIdx.x % out.parts;
+    const int64_t            m     = MODE == WHOLE_ROWS ? blockIdx.x : blockIdx.x / out.parts;
+    const int                K     = static_cast<int>(out.K);
+    const int                first = part * PART_FEATURES + half * GROUP + threadIdx.x % GROUP_LANES * 4;
+    int8_t *                 q     = out.q + m * out.q_stride;
+
+    // this thread's float4 number j of its group number g
+    const auto feature = [&](int g, int j) { return first + g * halves * GROUP + 64 * j; };
+    const auto inside  = [&](int g, int j) { return feature(g, ROTATE ? 0 : j) < K; }; // a rotated group is whole
 
     if (m >= out.M) { // padding
         for (int g = 0; g < GROUPS; g++) {
             for (int j = 0; j < 4; j++) {
-                if (MODE != PART_MAGNITUDES && feature(g, j) < out.K) {
-                    store_q<W>(q, feature(g, j), out.K, 0, 0, 0, 0);
+                if (inside(g, j)) {
+                    store_q<W>(q, feature(g, j), K, 0, 0, 0, 0);
                 }
             }
         }
@@ -131,7 +148,7 @@ __global__ void __launch_bounds__(MAX_ROW_THREADS) quantize_rows(SOURCE source, 
     for (int g = 0; g < GROUPS; g++) {
 #pragma unroll
         for (int j = 0; j < 4; j++) {
-            v[g][j] = feature(g, j) < out.K ? source.load(m, feature(g, j)) : make_float4(0, 0, 0, 0);
+            v[g][j] = inside(g, j) ? source.load(m, feature(g, j)) : make_float4(0, 0, 0, 0);
         }
     }
     float factor = 1;
@@ -147,24 +164,26 @@ __global__ void __launch_bounds__(MAX_ROW_THREADS) quantize_rows(SOURCE source, 
         }
         factor = source.norm(block_sum(squares), out.K);
     }
-    int largest = 0;
+    float magnitude = 0;
 #pragma unroll
     for (int g = 0; g < GROUPS; g++) {
 #pragma unroll
         for (int j = 0; j < 4; j++) {
-            if (feature(g, j) < out.K) {
+            if (inside(g, j)) {
                 v[g][j] = source.finish(v[g][j], feature(g, j), factor);
             }
         }
         if constexpr (ROTATE) {
-            rotate_group(v[g], reinterpret_cast<float *>(shared) + half * GROUP);
+            rotate_group(v[g], shared);
         }
 #pragma unroll
         for (int j = 0; j < 4; j++) {
-            largest = max(largest, magnitude(v[g][j]));
+            const float4 f = v[g][j];
+            magnitude      = larger(larger(larger(larger(magnitude, f.x), f.y), f.z), f.w);
         }
     }
 
+    int largest = __float_as_int(magnitude);
     if constexpr (MODE != PART_QUANTIZE) {
         largest = block_max(largest);
     }
@@ -180,17 +199,30 @@ __global__ void __launch_bounds__(MAX_ROW_THREADS) quantize_rows(SOURCE source, 
             largest = max(largest, out.magnitudes[m * out.parts + i]);
         }
     }
-    const row_scale scaled(largest);
+    const row_scale by(largest);
     if (threadIdx.x == 0 && part == 0) {
-        out.scale[m] = scaled.scale;
+        out.scale[m] = by.scale;
     }
+    if (by.plain) {
 #pragma unroll
-    for (int g = 0; g < GROUPS; g++) {
+        for (int g = 0; g < GROUPS; g++) {
 #pragma unroll
-        for (int j = 0; j < 4; j++) {
-            const float4 f = v[g][j];
-            if (feature(g, j) < out.K) {
-                store_q<W>(q, feature(g, j), out.K, scaled(f.x), scaled(f.y), scaled(f.z), scaled(f.w));
+            for (int j = 0; j < 4; j++) {
+                const float4 f = v[g][j];
+                if (inside(g, j)) {
+                    store_q<W>(q, feature(g, j), K, by.fast(f.x), by.fast(f.y), by.fast(f.z), by.fast(f.w));
+                }
+            }
+        }
+    } else {
+#pragma unroll
+        for (int g = 0; g < GROUPS; g++) {
+#pragma unroll
+            for (int j = 0; j < 4; j++) {
+                const float4 f = v[g][j];
+                if (inside(g, j)) {
+                    store_q<W>(q, feature(g, j), K, by.slow(f.x), by.slow(f.y), by.slow(f.z), by.slow(f.w));
+                }
             }
         }
     }

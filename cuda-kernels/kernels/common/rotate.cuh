@@ -19,28 +19,33 @@ __device__ inline void h4(float & a, float & b, float & c, float & d) {
     d = y3;
 }
 
-// All 32 lanes of a warp call it, each half with its own group; scratch is that half's 256 floats of shared memory,
-// the second half's behind the first's.
+// All 32 lanes of a warp call it, each half with its own group; `shared` holds GROUP floats for every half warp of
+// the block and is aligned to 256 bytes.
 //
 // Digits 0 and 3 lie within a thread's registers. For digits 1 and 2 a thread takes the 16 values of one (digit 0,
 // digit 3) through shared memory, numbered by exclusive or with its quad: so no two quads meet in one bank, and H4
 // does not notice (it pairs the same values whichever of them comes first).
-__device__ inline void rotate_group(float4 (&v)[4], float * scratch) {
-    const int lane = threadIdx.x % GROUP_LANES, quad = threadIdx.x % 32 / 4;
+__device__ inline void rotate_group(float4 (&v)[4], float4 * shared) {
+    const int lane = threadIdx.x % GROUP_LANES, quad = threadIdx.x % 32 / 4, half = threadIdx.x / GROUP_LANES;
+    float4 *  rows = shared + half * (GROUP / 4) + lane;
 
     __syncwarp();
 #pragma unroll
     for (int j = 0; j < 4; j++) {
         h4(v[j].x, v[j].y, v[j].z, v[j].w);
-        reinterpret_cast<float4 *>(scratch)[16 * j + lane] = v[j];
+        rows[16 * j] = v[j];
     }
     __syncwarp();
 
-    float * column = scratch + 64 * (lane / 4) + lane % 4;
-    float   r[16];
+    // in bytes; the quad's three bits lie within the four that number the values
+    const unsigned first = (half * GROUP + lane / 4 * 64 + lane % 4) * 4 + quad * 16;
+    const auto     value = [&](int k) -> float & {
+        return *reinterpret_cast<float *>(reinterpret_cast<char *>(shared) + (first ^ (16 * k)));
+    };
+    float r[16];
 #pragma unroll
     for (int k = 0; k < 16; k++) {
-        r[k] = column[4 * (k ^ quad)];
+        r[k] = value(k);
     }
 #pragma unroll
     for (int k = 0; k < 16; k += 4) {
@@ -52,13 +57,13 @@ __device__ inline void rotate_group(float4 (&v)[4], float * scratch) {
     }
 #pragma unroll
     for (int k = 0; k < 16; k++) {
-        column[4 * (k ^ quad)] = r[k];
+        value(k) = r[k];
     }
     __syncwarp();
 
 #pragma unroll
     for (int j = 0; j < 4; j++) {
-        v[j] = reinterpret_cast<float4 *>(scratch)[16 * j + lane];
+        v[j] = rows[16 * j];
     }
     h4(v[0].x, v[1].x, v[2].x, v[3].x);
     h4(v[0].y, v[1].y, v[2].y, v[3].y);

@@ -11,7 +11,7 @@ void run(const char * what, int source, int64_t M, int64_t K) {
     const bool    gate   = source == GGML_EXT_CUDA_CONVROT_SWIGLU;
     const int64_t row    = gate ? 2 * K : K;
     const size_t  x_bytes = static_cast<size_t>(M * row) * 4, packed = (ggml_ext_cuda_convrot_size(M, K) + 15) / 16 * 16;
-    const size_t  set    = x_bytes + packed;
+    const size_t  out_at = bench::apart(x_bytes), set = out_at + bench::apart(packed);
     const int     sets   = bench::sets_of(set);
     const bench::memory memory(set * static_cast<size_t>(sets)), weight(static_cast<size_t>(K) * 4);
 
@@ -29,8 +29,8 @@ void run(const char * what, int source, int64_t M, int64_t K) {
         char * base    = memory.data() + set * static_cast<size_t>(i);
         args.a         = reinterpret_cast<const float *>(base);
         args.b         = args.a + (gate ? K : 0);
-        args.q         = reinterpret_cast<int8_t *>(base + x_bytes);
-        args.out_scale = reinterpret_cast<float *>(base + x_bytes + ggml_ext_cuda_convrot_scale_offset(M, K));
+        args.q         = reinterpret_cast<int8_t *>(base + out_at);
+        args.out_scale = reinterpret_cast<float *>(base + out_at + ggml_ext_cuda_convrot_scale_offset(M, K));
         bench::check(ggml_ext_cuda_convrot_fused(&args, nullptr, 0, stream));
     });
 
@@ -38,7 +38,7 @@ void run(const char * what, int source, int64_t M, int64_t K) {
     const auto weights = weight.floats(0, static_cast<size_t>(K));
     for (int64_t m = 0; m < M; m += M / 7 + 1) {
         const auto x = memory.floats(static_cast<size_t>(m * row) * 4, static_cast<size_t>(row));
-        const auto q = bench::bytes(memory.data() + x_bytes + m * K, static_cast<size_t>(K));
+        const auto q = bench::bytes(memory.data() + out_at + m * K, static_cast<size_t>(K));
         const auto y = reference::convrot_source(args, x.data(), x.data() + (gate ? K : 0), weights.data());
         error        = std::fmax(error, bench::steps_off(reference::rotate_groups(y, 256), q.data()));
     }

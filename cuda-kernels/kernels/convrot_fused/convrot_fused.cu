@@ -10,8 +10,8 @@ struct rows_of {
     const char * data;
     size_t       stride;
 
-    __device__ float4 operator()(int64_t m, int64_t k) const {
-        return *reinterpret_cast<const float4 *>(data + m * stride + k * sizeof(float));
+    __device__ float4 operator()(int64_t m, int k) const {
+        return *reinterpret_cast<const float4 *>(reinterpret_cast<const float *>(data + m * stride) + k);
     }
 };
 
@@ -25,8 +25,8 @@ struct scale_source {
 
     static constexpr bool NORM = false;
 
-    __device__ float4 load(int64_t m, int64_t k) const { return a(m, k); }
-    __device__ float4 finish(float4 v, int64_t, float) const {
+    __device__ float4 load(int64_t m, int k) const { return a(m, k); }
+    __device__ float4 finish(float4 v, int, float) const {
         return make_float4(v.x * scale, v.y * scale, v.z * scale, v.w * scale);
     }
 };
@@ -38,9 +38,9 @@ struct rms_norm_source {
 
     static constexpr bool NORM = true;
 
-    __device__ float4 load(int64_t m, int64_t k) const { return a(m, k); }
+    __device__ float4 load(int64_t m, int k) const { return a(m, k); }
     __device__ float  norm(float squares, int64_t K) const { return rsqrtf(squares / static_cast<float>(K) + eps); }
-    __device__ float4 finish(float4 v, int64_t k, float factor) const {
+    __device__ float4 finish(float4 v, int k, float factor) const {
         const float4 w = weight ? *reinterpret_cast<const float4 *>(weight + k) : make_float4(1, 1, 1, 1);
         return make_float4(v.x * factor * w.x, v.y * factor * w.y, v.z * factor * w.z, v.w * factor * w.w);
     }
@@ -51,14 +51,15 @@ template <bool SILU> struct gate_source {
 
     static constexpr bool NORM = false;
 
+    // the fast functions are off by a few units of the last place, far below a quantisation step
     __device__ static float gated(float x, float gate) {
-        return (SILU ? x : 1.0f) / (1.0f + expf(-x)) * gate;
+        return __fdividef(SILU ? x : 1.0f, 1.0f + __expf(-x)) * gate;
     }
-    __device__ float4 load(int64_t m, int64_t k) const {
+    __device__ float4 load(int64_t m, int k) const {
         const float4 x = a(m, k), g = b(m, k);
         return make_float4(gated(x.x, g.x), gated(x.y, g.y), gated(x.z, g.z), gated(x.w, g.w));
     }
-    __device__ float4 finish(float4 v, int64_t, float) const { return v; }
+    __device__ float4 finish(float4 v, int, float) const { return v; }
 };
 
 const char * const NAMES[] = {"scale + convrot", "rms_norm + convrot", "swiglu + convrot", "sigmoid_mul + convrot"};

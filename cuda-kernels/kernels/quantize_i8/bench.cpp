@@ -7,13 +7,13 @@ namespace {
 
 void run(int64_t M, int64_t K, int64_t group, int groups) {
     const size_t  x_bytes = static_cast<size_t>(M * K) * 4, packed = (ggml_ext_cuda_convrot_size(M, K) + 15) / 16 * 16;
-    const size_t  set = x_bytes + packed, workspace_size = ggml_ext_cuda_quantize_i8_workspace_size(M, K);
+    const size_t  out_at = bench::apart(x_bytes), set = out_at + bench::apart(packed), workspace_size = ggml_ext_cuda_quantize_i8_workspace_size(M, K);
     const int     sets = bench::sets_of(set);
     const bench::memory memory(set * static_cast<size_t>(sets)), workspace(workspace_size + 16);
 
     const double us = bench::replay_us(sets, [&](int i, cudaStream_t stream) {
         char *                               base = memory.data() + set * static_cast<size_t>(i);
-        char *                               out  = base + x_bytes;
+        char *                               out  = base + out_at;
         const ggml_ext_cuda_quantize_i8_args args = {
             M,
             K,
@@ -31,7 +31,7 @@ void run(int64_t M, int64_t K, int64_t group, int groups) {
     const int64_t step  = M / 7 + 1;
     for (int64_t m = 0; m < M; m += step) {
         const auto x = memory.floats(static_cast<size_t>(m * K) * 4, static_cast<size_t>(K));
-        const auto q = bench::bytes(memory.data() + x_bytes + m * K, static_cast<size_t>(K));
+        const auto q = bench::bytes(memory.data() + out_at + m * K, static_cast<size_t>(K));
         error = std::fmax(error, bench::steps_off(reference::rotate_groups({x.begin(), x.end()}, group), q.data()));
     }
     char name[96];

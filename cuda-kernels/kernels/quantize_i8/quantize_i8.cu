@@ -11,11 +11,11 @@ namespace {
 template <bool W> struct plain_source {
     const char * x;
     size_t       stride;
-    int64_t      K;
+    int          K;
 
     static constexpr bool NORM = false;
 
-    __device__ float4 load(int64_t m, int64_t k) const {
+    __device__ float4 load(int64_t m, int k) const {
         const auto * row = reinterpret_cast<const float *>(x + m * stride) + k;
         if constexpr (W) {
             return *reinterpret_cast<const float4 *>(row);
@@ -24,7 +24,7 @@ template <bool W> struct plain_source {
         }
     }
 
-    __device__ float4 finish(float4 v, int64_t, float) const { return v; }
+    __device__ float4 finish(float4 v, int, float) const { return v; }
 };
 
 template <bool ROTATE, bool W> using kernels = row_kernels<plain_source<W>, ROTATE, W>;
@@ -54,7 +54,7 @@ int validate(const ggml_ext_cuda_quantize_i8_args & a, const void * workspace, s
 
 template <bool ROTATE, bool W>
 int launch_rows(const ggml_ext_cuda_quantize_i8_args & a, int groups, void * workspace, void * stream) {
-    const plain_source<W> source = {reinterpret_cast<const char *>(a.x), a.x_stride, a.K};
+    const plain_source<W> source = {reinterpret_cast<const char *>(a.x), a.x_stride, static_cast<int>(a.K)};
     const row_output      out    = {a.M, a.K, a.q, a.q_stride, a.scale, nullptr, 1};
     return kernels<ROTATE, W>::launch("quantize_i8", source, out, a.padded_rows, groups, workspace, stream);
 }

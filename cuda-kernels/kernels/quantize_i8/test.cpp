@@ -1,7 +1,5 @@
 #include "packed_rows.h"
 
-#include <functional>
-
 namespace {
 
 struct layout {
@@ -54,6 +52,41 @@ TEST_CASE("I8-2: rotation, scale and rounding equal the dense double reference")
     for (int64_t groups : {1, 2, 3, 5, 12, 31, 32, 33, 48, 63, 64, 65, 100}) {
         check(3, 256 * groups, 256);
         check(3, 256 * groups, 1);
+    }
+}
+
+TEST_CASE("I8-2: the specified float operations in the CPU kernels' order, bit for bit") {
+    for (int64_t group : {1, 256}) {
+        const int64_t            M = 4, K = 3840;
+        const std::vector<float> x = test::uniform(M * K, 11, -40, 40);
+        const auto               p = quantize(x, M, K, group);
+        int64_t                  bad = 0;
+        for (int64_t m = 0; m < M; m++) {
+            std::vector<float> y(&x[static_cast<size_t>(m * K)], &x[static_cast<size_t>(m * K)] + K);
+            for (int64_t digit = 1; digit < group; digit *= 4) { // what the digit's four values are apart
+                for (int64_t i = 0; i < K; i++) {
+                    if (i / digit % 4 == 0) {
+                        float * f = &y[static_cast<size_t>(i)];
+                        float   &a = f[0], &b = f[digit], &c = f[2 * digit], &d = f[3 * digit];
+                        const float s = (a + b) + (c + d), old[4] = {a, b, c, d};
+                        a             = std::fmaf(s, 0.5f, -old[3]);
+                        b             = std::fmaf(s, 0.5f, -old[2]);
+                        c             = std::fmaf(s, 0.5f, -old[1]);
+                        d             = std::fmaf(s, 0.5f, -old[0]);
+                    }
+                }
+            }
+            float most = 0;
+            for (float f : y) {
+                most = std::fmax(most, std::fabs(f));
+            }
+            const float scale = most / 127.0f, inverse = 1.0f / scale;
+            bad += p.scale(m) != scale;
+            for (int64_t k = 0; k < K; k++) {
+                bad += static_cast<float>(p.row(m)[k]) != std::nearbyint(y[static_cast<size_t>(k)] * inverse);
+            }
+        }
+        CHECK(bad == 0);
     }
 }
 

@@ -11,12 +11,13 @@ namespace {
 
 void run(int64_t M, int64_t N) {
     const size_t        bytes = static_cast<size_t>(M * N) * 4;
-    const int           sets  = bench::sets_of(2 * bytes);
-    const bench::memory memory(2 * bytes * static_cast<size_t>(sets)), x(static_cast<size_t>(M) * 4),
+    const size_t        step  = bench::apart(bytes);
+    const int           sets  = bench::sets_of(2 * step);
+    const bench::memory memory(2 * step * static_cast<size_t>(sets)), x(static_cast<size_t>(M) * 4),
         w(static_cast<size_t>(N) * 4), b(static_cast<size_t>(N) * 4);
 
     const double us = bench::replay_us(sets, [&](int i, cudaStream_t stream) {
-        char *                              base = memory.data() + 2 * bytes * static_cast<size_t>(i);
+        char *                              base = memory.data() + 2 * step * static_cast<size_t>(i);
         const ggml_ext_cuda_rescale_i8_args args = {M,
                                                     N,
                                                     reinterpret_cast<const int32_t *>(base),
@@ -26,7 +27,7 @@ void run(int64_t M, int64_t N) {
                                                     reinterpret_cast<const float *>(w.data()),
                                                     N,
                                                     reinterpret_cast<const float *>(b.data()),
-                                                    reinterpret_cast<float *>(base + bytes),
+                                                    reinterpret_cast<float *>(base + step),
                                                     static_cast<size_t>(N) * 4};
         bench::check(ggml_ext_cuda_rescale_i8(&args, stream));
     });
@@ -36,7 +37,7 @@ void run(int64_t M, int64_t N) {
     double     error = 0;
     for (int64_t m = 0; m < M; m += M / 7 + 1) {
         const auto sum = memory.floats(static_cast<size_t>(m * N) * 4, static_cast<size_t>(N));
-        const auto dst = memory.floats(bytes + static_cast<size_t>(m * N) * 4, static_cast<size_t>(N));
+        const auto dst = memory.floats(step + static_cast<size_t>(m * N) * 4, static_cast<size_t>(N));
         for (size_t n = 0; n < sum.size(); n++) {
             int32_t s;
             std::memcpy(&s, &sum[n], 4);

@@ -25,7 +25,7 @@ void run(const shape & s) {
     const int64_t d = 128, values = d * s.heads * s.L;
     const size_t  x_bytes = static_cast<size_t>(values) * 4, out_bytes = static_cast<size_t>(values) * (s.f16 ? 2 : 4);
     const size_t  pe_bytes = s.angles ? 0 : static_cast<size_t>(s.L * d / 2) * 16;
-    const size_t  set = x_bytes + out_bytes + pe_bytes;
+    const size_t  out_at = bench::apart(x_bytes), pe_at = out_at + bench::apart(out_bytes), set = pe_at + bench::apart(pe_bytes);
     const int     sets = bench::sets_of(set);
     const bench::memory memory(set * static_cast<size_t>(sets)), weight(512), positions(static_cast<size_t>(s.L) * 4);
     reference::angles   angles = {{reinterpret_cast<const int32_t *>(positions.data()), nullptr, 4096, 10000.0f, 1, 0, 1, 32, 1}, {}, {}};
@@ -57,8 +57,8 @@ void run(const shape & s) {
     const auto args_of = [&](int i) {
         char * base = memory.data() + set * static_cast<size_t>(i);
         a.x         = reinterpret_cast<const float *>(base);
-        a.dst       = base + x_bytes;
-        a.pe        = s.angles ? nullptr : reinterpret_cast<const float *>(base + x_bytes + out_bytes);
+        a.dst       = base + out_at;
+        a.pe        = s.angles ? nullptr : reinterpret_cast<const float *>(base + pe_at);
         return a;
     };
     const double us = bench::replay_us(sets, [&](int i, cudaStream_t stream) {
@@ -73,19 +73,19 @@ void run(const shape & s) {
         const int64_t       l = row / s.heads;
         std::vector<double> y = s.norm ? reference::normed(x, d, a.eps, weights.data()) : std::vector<double>(x, x + d);
         for (int64_t i = 0; i < d / 2; i++) {
-            const float * m = &data[(x_bytes + out_bytes) / 4 + static_cast<size_t>((l * d / 2 + i) * 4) * !s.angles];
+            const float * m = &data[pe_at / 4 + static_cast<size_t>((l * d / 2 + i) * 4) * !s.angles];
             reference::rotate(y, a, i,
                               s.angles ? reference::rotation(angles, d, l, i)
                                        : reference::matrix{m[0], m[1], m[2], m[3]});
         }
-        const char * out = reinterpret_cast<const char *>(data.data()) + x_bytes;
+        const char * out = reinterpret_cast<const char *>(data.data()) + out_at;
         for (int64_t i = 0; i < d; i++) {
             const auto   at  = static_cast<size_t>(row * d + i);
-            const double got = s.f16 ? from_half(out + at * 2) : static_cast<double>(data[x_bytes / 4 + at]);
+            const double got = s.f16 ? from_half(out + at * 2) : static_cast<double>(data[out_at / 4 + at]);
             error            = std::fmax(error, std::fabs(got - y[static_cast<size_t>(i)]));
         }
     }
-    bench::table_row({s.name, error, set, us});
+    bench::table_row({s.name, error, x_bytes + out_bytes + pe_bytes, us});
 }
 
 } // namespace

@@ -1,7 +1,7 @@
 #pragma once
 
-// A block takes one token (a position of a batch) and some or all of its heads: it makes the token's rotations
-// once, in shared memory, and applies them to every head.
+// A block takes one token (a position of a batch) and some or all of its heads, or several tokens of few heads: it
+// makes the tokens' rotations once, in shared memory, and applies them to every head.
 
 #include "ggml-ext-cuda-kernels/rope.h"
 
@@ -15,7 +15,8 @@ struct rope_params {
     float                     theta_scale;    // from one pair's angle to the next
     float                     low, high;      // YaRN: pairs between these are interpolated in part
     float                     magnitude;      // of the rotation
-    unsigned                  chunks;         // blocks a token
+    unsigned                  chunks;         // blocks a token, 1 where tokens is above 1
+    unsigned                  tokens;         // a block
     bool                      matrix_vectors; // every matrix of pe is aligned to 16 bytes
 };
 
@@ -43,18 +44,28 @@ __device__ inline float4 rotation(const rope_params & p, int64_t position, int64
     return make_float4(c, -s, s, c);
 }
 
-// Laid out so that both kinds of pairs are one formula, y[i] = x[i] * own[i] + x[partner(i)] * other[i].
-__device__ inline void fill_table(const rope_params & p, int64_t position, int64_t batch, float * own, float * other) {
-    const int  d_rot       = static_cast<int>(p.args.d_rot);
-    const bool interleaved = p.args.pairs == GGML_EXT_CUDA_ROPE_INTERLEAVED;
-    for (int i = threadIdx.x; i < d_rot / 2; i += blockDim.x) {
-        const float4 m      = rotation(p, position, batch, i);
-        const int    first  = interleaved ? 2 * i : i;
-        const int    second = interleaved ? 2 * i + 1 : i + d_rot / 2;
-        own[first]          = m.x;
-        other[first]        = m.y;
-        other[second]       = m.z;
-        own[second]         = m.w;
+// Laid out so that both kinds of pairs are one formula, y[i] = x[i] * own[i] + x[partner(i)] * other[i]: for each
+// token, own of d_rot features, then other.
+__device__ inline void fill_table(const rope_params & p, int64_t first_token, float * table) {
+    const int      d_rot       = static_cast<int>(p.args.d_rot);
+    const unsigned half        = d_rot / 2;
+    const bool     interleaved = p.args.pairs == GGML_EXT_CUDA_ROPE_INTERLEAVED;
+    for (unsigned n = threadIdx.x; n < half * p.tokens; n += blockDim.x) {
+        const int     i     = n % half;
+        const int64_t token = first_token + n / half;
+        if (token >= p.args.L * p.args.N) {
+            break;
+        }
+        const unsigned L      = static_cast<unsigned>(p.args.L), at = static_cast<unsigned>(token);
+        const float4   m      = rotation(p, at % L, at / L, i);
+        float *        own    = table + n / half * 2 * d_rot;
+        float *        other  = own + d_rot;
+        const int      first  = interleaved ? 2 * i : i;
+        const int      second = interleaved ? 2 * i + 1 : i + d_rot / 2;
+        own[first]            = m.x;
+        other[first]          = m.y;
+        other[second]         = m.z;
+        own[second]           = m.w;
     }
 }
 
@@ -93,20 +104,24 @@ __device__ inline void store1(__half * to, float v) {
 // heads at once. What is rotated, and each half of it, starts and ends at a multiple of 4 * V.
 template <int V, int UNROLL, typename T> __global__ void __launch_bounds__(256) rope_rows(rope_params p) {
     extern __shared__ float4 table[];
-    const unsigned           token    = blockIdx.x / p.chunks;
-    const unsigned           L        = static_cast<unsigned>(p.args.L);
+    const unsigned           lanes = static_cast<unsigned>(p.args.d_head) / (4 * V), lane = threadIdx.x % lanes;
+    const unsigned           rows = blockDim.x / lanes, row = threadIdx.x / lanes;
+    const unsigned           n_head = static_cast<unsigned>(p.args.n_head), L = static_cast<unsigned>(p.args.L);
+    const unsigned           local       = p.tokens == 1 ? 0 : row / n_head; // which of the block's tokens
+    const unsigned           first_token = blockIdx.x / p.chunks * p.tokens, token = first_token + local;
     const unsigned           position = token % L, batch = token / L;
-    const int                lanes = static_cast<int>(p.args.d_head) / (4 * V), lane = threadIdx.x % lanes;
-    const int                rows       = blockDim.x / lanes;
-    const int64_t            first_head = static_cast<int64_t>(blockIdx.x % p.chunks) * rows * UNROLL + threadIdx.x / lanes;
+    const unsigned           first_head = blockIdx.x % p.chunks * rows * UNROLL + row - local * n_head;
+    const bool               idle       = local >= p.tokens || token >= p.args.L * p.args.N;
+    // blocks of several tokens have UNROLL 1
+    const auto present = [&](int u) { return !idle && first_head + u * rows < n_head; };
 
     float4 x[UNROLL][V];
 #pragma unroll
     for (int u = 0; u < UNROLL; u++) {
-        const int64_t head = first_head + u * rows;
+        const unsigned head = first_head + u * rows;
 #pragma unroll
         for (int v = 0; v < V; v++) {
-            x[u][v] = head < p.args.n_head
+            x[u][v] = present(u)
                           ? reinterpret_cast<const float4 *>(x_row(p, head, position, batch))[lane * V + v]
                           : make_float4(0, 0, 0, 0);
         }
@@ -119,20 +134,21 @@ template <int V, int UNROLL, typename T> __global__ void __launch_bounds__(256) 
     }
 
     const int d_rot = static_cast<int>(p.args.d_rot);
-    fill_table(p, position, batch, reinterpret_cast<float *>(table), reinterpret_cast<float *>(table) + d_rot);
+    fill_table(p, first_token, reinterpret_cast<float *>(table));
     __syncthreads();
 
     // Where in the rotated part this thread's features are, and which lane holds their partners.
-    const int  offset      = lane * 4 * V - static_cast<int>(p.args.rot_first);
-    const bool rotated     = offset >= 0 && offset < d_rot;
+    const int  offset      = static_cast<int>(lane * 4 * V) - static_cast<int>(p.args.rot_first);
+    const bool rotated     = offset >= 0 && offset < d_rot && !idle;
     const bool interleaved = p.args.pairs == GGML_EXT_CUDA_ROPE_INTERLEAVED;
     const int  half_lanes  = d_rot / (8 * V);
-    const int  partner     = !rotated || interleaved ? lane : offset < d_rot / 2 ? lane + half_lanes : lane - half_lanes;
+    const int  partner     = lane + (!rotated || interleaved ? 0 : offset < d_rot / 2 ? half_lanes : -half_lanes);
+    const auto entry       = table + local * (d_rot / 2) + offset / 4;
     float4     own[V], other[V];
 #pragma unroll
     for (int v = 0; v < V; v++) {
-        own[v]   = rotated ? table[offset / 4 + v] : make_float4(1, 1, 1, 1);
-        other[v] = rotated ? table[(d_rot + offset) / 4 + v] : make_float4(0, 0, 0, 0);
+        own[v]   = rotated ? entry[v] : make_float4(1, 1, 1, 1);
+        other[v] = rotated ? entry[d_rot / 4 + v] : make_float4(0, 0, 0, 0);
     }
 
 #pragma unroll
@@ -144,7 +160,7 @@ template <int V, int UNROLL, typename T> __global__ void __launch_bounds__(256) 
                 const float4 f = x[u][v];
                 squares += f.x * f.x + f.y * f.y + f.z * f.z + f.w * f.w;
             }
-            for (int step = lanes / 2; step > 0; step /= 2) {
+            for (unsigned step = lanes / 2; step > 0; step /= 2) {
                 squares += __shfl_xor_sync(0xFFFFFFFF, squares, step);
             }
             const float factor = rsqrtf(squares / static_cast<float>(p.args.d_head) + p.args.eps);
@@ -155,7 +171,7 @@ template <int V, int UNROLL, typename T> __global__ void __launch_bounds__(256) 
                                          f.z * factor * weight[v].z, f.w * factor * weight[v].w);
             }
         }
-        const int64_t head = first_head + u * rows;
+        const unsigned head = first_head + u * rows;
 #pragma unroll
         for (int v = 0; v < V; v++) {
             const float4 f = x[u][v];
@@ -174,7 +190,7 @@ template <int V, int UNROLL, typename T> __global__ void __launch_bounds__(256) 
                                 f.z * own[v].z + g.z * other[v].z, f.w * own[v].w + g.w * other[v].w);
             }
             const float s = p.args.scale;
-            if (head < p.args.n_head) {
+            if (present(u)) {
                 store4(dst_row<T>(p, head, position, batch) + (lane * V + v) * 4,
                        make_float4(y.x * s, y.y * s, y.z * s, y.w * s));
             }
@@ -192,7 +208,7 @@ template <typename T> __global__ void __launch_bounds__(256) rope_any(rope_param
     const int                rot_first = static_cast<int>(p.args.rot_first), lane = threadIdx.x % 32;
     float *                  own   = reinterpret_cast<float *>(table);
     float *                  other = own + d_rot;
-    fill_table(p, position, batch, own, other);
+    fill_table(p, token, own);
     __syncthreads();
 
     const int64_t warps = blockDim.x / 32;

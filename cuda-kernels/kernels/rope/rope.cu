@@ -157,14 +157,15 @@ int ggml_ext_cuda_rope(const struct ggml_ext_cuda_rope_args * args, void * strea
     const int     vectors = register_vectors(*args);
     const bool    f16     = args->dst_f16 != 0;
     int           threads = THREADS, unroll = 1;
-    int64_t       chunks;
+    int64_t       chunks, tokens = 1;
     if (vectors == 0) {
         chunks = quotient_up(args->n_head, 4 * (THREADS / 32));
     } else {
         const int64_t lanes = args->d_head / (4 * vectors), pass = THREADS / lanes;
         unroll             = args->n_head <= pass ? 1 : args->n_head <= 2 * pass ? 2 : 4;
         chunks             = quotient_up(args->n_head, pass * unroll);
-        const int64_t rows = quotient_up(args->n_head, chunks * unroll);
+        tokens             = unroll == 1 ? std::max<int64_t>(1, pass / args->n_head) : 1;
+        const int64_t rows = tokens * quotient_up(args->n_head, chunks * unroll);
         threads            = static_cast<int>(quotient_up(rows * lanes, 32) * 32);
     }
     if (args->L > MAX_BLOCKS / args->N || args->L * args->N > MAX_BLOCKS / chunks) {
@@ -173,7 +174,8 @@ int ggml_ext_cuda_rope(const struct ggml_ext_cuda_rope_args * args, void * strea
                     static_cast<long long>(args->n_head));
     }
     p.chunks            = static_cast<unsigned>(chunks);
-    const size_t shared = 2 * static_cast<size_t>(args->d_rot) * sizeof(float);
+    p.tokens            = static_cast<unsigned>(tokens);
+    const size_t shared = 2 * static_cast<size_t>(args->d_rot * tokens) * sizeof(float);
     return launch("rope", vectors ? rows_kernel(vectors, unroll, f16) : any_kernel(f16),
-                  args->L * args->N * chunks, threads, shared, stream, p);
+                  quotient_up(args->L * args->N, tokens) * chunks, threads, shared, stream, p);
 }

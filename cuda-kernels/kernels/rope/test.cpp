@@ -206,6 +206,26 @@ TEST_CASE("ROPE-1: permuted x, a view with offset, padding of nb1, nb2, nb3 each
     }
 }
 
+TEST_CASE("ROPE-1: few heads, so that a block takes several tokens, over positions and batches") {
+    for (int pairs : PAIRS) {
+        for (int64_t heads : {1, 2, 3, 4, 5, 8}) {
+            for (int64_t d : {16, 128, 256}) {
+                problem p;
+                p.pairs = pairs;
+                p.d     = d;
+                p.d_rot = d / 2;
+                p.heads = heads;
+                p.L     = 7;
+                p.N     = 3;
+                p.norm  = heads % 2 == 0;
+                check(p);
+                const reference::angles angles = angles_of(p.L, 3, false, 0);
+                check(p, &angles);
+            }
+        }
+    }
+}
+
 TEST_CASE("ROPE-1: one head, one position, more heads than a block holds, more than 65,535 rows, in place") {
     for (int pairs : PAIRS) {
         problem p;
