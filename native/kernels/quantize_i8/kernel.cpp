@@ -67,9 +67,11 @@ void rows(const ggml_ext_cpu_quantize_i8_args & args, range rows, float * scratc
         const bool  finite  = most < 0x7F800000;
         const float scale   = finite ? largest / 127.0f : __builtin_nanf("");
         const float inverse = 1.0f / scale;
+        int32_t     inverse_bits; // compared as an integer: GCC 13 takes the reciprocal for finite
+        memcpy(&inverse_bits, &inverse, sizeof(inverse));
         if (!finite || scale == 0.0f) {
             memset(q, 0, k);
-        } else if (inverse > __FLT_MAX__) {
+        } else if (inverse_bits == 0x7F800000) {
             quantize_tiny_row(y, args.K, scale, q);
         } else {
             quantize_row(y, args.K, inverse, q);
