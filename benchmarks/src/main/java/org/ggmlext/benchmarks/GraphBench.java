@@ -13,6 +13,8 @@ import org.ggmlext.Scheduler;
 import org.ggmlext.Tensor;
 import org.ggmlext.Type;
 import org.ggmlext.bindings.ggml_backend_h;
+import org.ggmlext.ext.NoAttributes;
+import org.ggmlext.ext.Operator;
 
 /**
  * A graph of one input and one output on the CPU, allocated by the scheduler, to be computed again
@@ -43,27 +45,28 @@ final class GraphBench implements AutoCloseable {
   /** A chain of nodes, each of which {@code node} makes of the one before. */
   static GraphBench chain(
       int threads, int nodes, long elements, long rows, BiFunction<Context, Tensor, Tensor> node) {
+    Backend backend = Ggml.load().device(DeviceType.CPU).newBackend().threads(threads);
     Context context = Context.forGraph(nodes + 8);
     Tensor input = context.newTensor(Type.F32, elements, rows);
     Tensor last = input;
     for (int i = 0; i < nodes; i++) {
       last = node.apply(context, last);
     }
-    return new GraphBench(backend(threads), context, input, last, nodes + 8);
+    return new GraphBench(backend, context, input, last, nodes + 8);
   }
 
   /** A chain of one operator. */
   static GraphBench chain(Work work, Author author, Size size, int threads) {
-    return chain(
-        threads,
-        size.nodes(),
-        size.elements(),
-        size.rows(),
-        (context, tensor) -> Kernels.operator(work, author).create(context, tensor));
+    return chain(work, author, threads, size.nodes(), size.elements(), size.rows());
   }
 
-  private static Backend backend(int threads) {
-    return Ggml.load().device(DeviceType.CPU).newBackend().threads(threads);
+  /** A chain of one operator. */
+  static GraphBench chain(
+      Work work, Author author, int threads, int nodes, long elements, long rows) {
+    // First of all: it attaches the layer, which extends only backends that are made later.
+    Operator<NoAttributes> operator = Kernels.operator(work, author);
+    return chain(
+        threads, nodes, elements, rows, (context, tensor) -> operator.create(context, tensor));
   }
 
   Backend backend() {

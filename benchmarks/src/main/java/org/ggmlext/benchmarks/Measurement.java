@@ -47,7 +47,7 @@ final class Measurement {
             .include("^" + Pattern.quote(side.benchmark().getName() + "." + side.method()) + "$")
             .forks(1)
             .warmupIterations(pace.warmups())
-            .warmupTime(TimeValue.milliseconds(pace.millis()))
+            .warmupTime(TimeValue.milliseconds(pace.warmupMillis()))
             .measurementIterations(pace.iterations())
             .measurementTime(TimeValue.milliseconds(pace.millis()))
             .shouldFailOnError(true)

@@ -31,13 +31,7 @@ class KernelsTest {
     for (int i = 0; i < x.length; i++) {
       x[i] = random.nextFloat(-2, 2);
     }
-    try (GraphBench graph =
-        GraphBench.chain(
-            threads,
-            3,
-            elements,
-            rows,
-            (context, tensor) -> Kernels.operator(work, author).create(context, tensor))) {
+    try (GraphBench graph = GraphBench.chain(work, author, threads, 3, elements, rows)) {
       graph.write(x);
       graph.compute();
       double[] expected = toDoubles(x);
