@@ -24,7 +24,7 @@ template <> struct row_block<1> {
     static constexpr int THREADS = 256, BLOCKS = 5;
 };
 template <> struct row_block<2> {
-    static constexpr int THREADS = 384, BLOCKS = 3;
+    static constexpr int THREADS = 384, BLOCKS = 2;
 };
 template <> struct row_block<4> {
     static constexpr int THREADS = 512, BLOCKS = 1;

@@ -20,15 +20,21 @@ inline bool aligned(const void * pointer, size_t bytes) {
     return reinterpret_cast<uintptr_t>(pointer) % bytes == 0;
 }
 
+struct grid {
+    int64_t x, y; // y up to 65535
+
+    grid(int64_t x_, int64_t y_ = 1) : x(x_), y(y_) {}
+};
+
 template <typename... P, typename... A>
-int launch(
-    const char * what, void (*kernel)(P...), int64_t blocks, int threads, size_t shared, void * stream, A... args) {
-    if (blocks > MAX_BLOCKS) {
-        return fail(GGML_EXT_CUDA_UNSUPPORTED, "%s: %lld blocks are more than a grid holds (%lld)", what,
-                    static_cast<long long>(blocks), static_cast<long long>(MAX_BLOCKS));
+int launch(const char * what, void (*kernel)(P...), grid blocks, int threads, size_t shared, void * stream, A... args) {
+    if (blocks.x > MAX_BLOCKS || blocks.y > 65535) {
+        return fail(GGML_EXT_CUDA_UNSUPPORTED, "%s: %lld x %lld blocks are more than a grid holds (%lld x 65535)", what,
+                    static_cast<long long>(blocks.x), static_cast<long long>(blocks.y),
+                    static_cast<long long>(MAX_BLOCKS));
     }
     cudaLaunchConfig_t config = {};
-    config.gridDim            = dim3(static_cast<unsigned>(blocks));
+    config.gridDim            = dim3(static_cast<unsigned>(blocks.x), static_cast<unsigned>(blocks.y));
     config.blockDim           = dim3(static_cast<unsigned>(threads));
     config.dynamicSmemBytes   = shared;
     config.stream             = static_cast<cudaStream_t>(stream);

@@ -44,9 +44,9 @@ void run(int64_t M, int64_t K, int64_t group, int groups) {
 
 void quantize_i8_bench() {
     bench::table_head("quantize_i8, M x K", "largest error, steps");
-    for (int64_t K : {3072, 12288}) {
+    for (int64_t K : {3072, 5120, 8192, 10240, 12288}) {
         for (int groups : {1, 2, 4}) {
-            if (K <= 8192 || groups > 1) {
+            if (K <= 4096 || groups > 1) {
                 run(4096, K, 256, groups);
             }
         }

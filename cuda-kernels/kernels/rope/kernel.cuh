@@ -15,8 +15,8 @@ struct rope_params {
     float                     theta_scale;    // from one pair's angle to the next
     float                     low, high;      // YaRN: pairs between these are interpolated in part
     float                     magnitude;      // of the rotation
-    unsigned                  chunks;         // blocks a token, 1 where tokens is above 1
-    unsigned                  tokens;         // a block
+    unsigned                  tokens;         // a block; above 1 only where one block has all heads
+    unsigned                  lane_bits;      // 1 << lane_bits threads hold a row
     bool                      matrix_vectors; // every matrix of pe is aligned to 16 bytes
 };
 
@@ -28,10 +28,11 @@ __device__ inline float4 rotation(const rope_params & p, int64_t position, int64
                                                          pair * p.args.pe_pair);
         return p.matrix_vectors ? *reinterpret_cast<const float4 *>(m) : make_float4(m[0], m[1], m[2], m[3]);
     }
-    const float factor       = p.angles.freq_factors ? p.angles.freq_factors[pair] : 1.0f;
-    const float theta        = static_cast<float>(p.angles.positions[position]) * powf(p.theta_scale, pair);
-    const float extrapolated = theta / factor;
-    float       angle        = p.angles.freq_scale * extrapolated;
+    float extrapolated = static_cast<float>(p.angles.positions[position]) * powf(p.theta_scale, pair);
+    if (p.angles.freq_factors) {
+        extrapolated /= p.angles.freq_factors[pair];
+    }
+    float angle = p.angles.freq_scale * extrapolated;
     if (p.angles.ext_factor != 0.0f) {
         const float ramp = (pair - p.low) / fmaxf(0.001f, p.high - p.low);
         const float mix  = (1.0f - fminf(1.0f, fmaxf(0.0f, ramp))) * p.angles.ext_factor;
@@ -44,28 +45,39 @@ __device__ inline float4 rotation(const rope_params & p, int64_t position, int64
     return make_float4(c, -s, s, c);
 }
 
+// Where a token is; most tensors have one batch, and divisions are dear beside this kernel's little work.
+struct token_place {
+    unsigned position, batch;
+
+    __device__ token_place(const rope_params & p, unsigned token)
+        : position(token), batch(p.args.N == 1 ? 0 : token / static_cast<unsigned>(p.args.L)) {
+        position -= batch * static_cast<unsigned>(p.args.L);
+    }
+};
+
 // Laid out so that both kinds of pairs are one formula, y[i] = x[i] * own[i] + x[partner(i)] * other[i]: for each
 // token, own of d_rot features, then other.
-__device__ inline void fill_table(const rope_params & p, int64_t first_token, float * table) {
-    const int      d_rot       = static_cast<int>(p.args.d_rot);
-    const unsigned half        = d_rot / 2;
-    const bool     interleaved = p.args.pairs == GGML_EXT_CUDA_ROPE_INTERLEAVED;
-    for (unsigned n = threadIdx.x; n < half * p.tokens; n += blockDim.x) {
-        const int     i     = n % half;
-        const int64_t token = first_token + n / half;
-        if (token >= p.args.L * p.args.N) {
+__device__ inline void fill_table(const rope_params & p, unsigned first_token, unsigned tokens, float * table) {
+    const int  d_rot       = static_cast<int>(p.args.d_rot);
+    const bool interleaved = p.args.pairs == GGML_EXT_CUDA_ROPE_INTERLEAVED;
+    unsigned   token       = 0;
+    for (int i = threadIdx.x;; i += blockDim.x) {
+        for (; i >= d_rot / 2; i -= d_rot / 2) {
+            token++;
+        }
+        if (token >= tokens) {
             break;
         }
-        const unsigned L      = static_cast<unsigned>(p.args.L), at = static_cast<unsigned>(token);
-        const float4   m      = rotation(p, at % L, at / L, i);
-        float *        own    = table + n / half * 2 * d_rot;
-        float *        other  = own + d_rot;
-        const int      first  = interleaved ? 2 * i : i;
-        const int      second = interleaved ? 2 * i + 1 : i + d_rot / 2;
-        own[first]            = m.x;
-        other[first]          = m.y;
-        other[second]         = m.z;
-        own[second]           = m.w;
+        const token_place at(p, first_token + token);
+        const float4      m      = rotation(p, at.position, at.batch, i);
+        float *           own    = table + token * 2 * d_rot;
+        float *           other  = own + d_rot;
+        const int         first  = interleaved ? 2 * i : i;
+        const int         second = interleaved ? 2 * i + 1 : i + d_rot / 2;
+        own[first]               = m.x;
+        other[first]             = m.y;
+        other[second]            = m.z;
+        own[second]              = m.w;
     }
 }
 
@@ -104,14 +116,16 @@ __device__ inline void store1(__half * to, float v) {
 // heads at once. What is rotated, and each half of it, starts and ends at a multiple of 4 * V.
 template <int V, int UNROLL, typename T> __global__ void __launch_bounds__(256) rope_rows(rope_params p) {
     extern __shared__ float4 table[];
-    const unsigned           lanes = static_cast<unsigned>(p.args.d_head) / (4 * V), lane = threadIdx.x % lanes;
-    const unsigned           rows = blockDim.x / lanes, row = threadIdx.x / lanes;
-    const unsigned           n_head = static_cast<unsigned>(p.args.n_head), L = static_cast<unsigned>(p.args.L);
-    const unsigned           local       = p.tokens == 1 ? 0 : row / n_head; // which of the block's tokens
-    const unsigned           first_token = blockIdx.x / p.chunks * p.tokens, token = first_token + local;
-    const unsigned           position = token % L, batch = token / L;
-    const unsigned           first_head = blockIdx.x % p.chunks * rows * UNROLL + row - local * n_head;
-    const bool               idle       = local >= p.tokens || token >= p.args.L * p.args.N;
+    const unsigned           lanes = 1u << p.lane_bits, lane = threadIdx.x & (lanes - 1);
+    const unsigned           rows = blockDim.x >> p.lane_bits, row = threadIdx.x >> p.lane_bits;
+    const unsigned           n_head = static_cast<unsigned>(p.args.n_head);
+    const unsigned           total  = static_cast<unsigned>(p.args.L) * static_cast<unsigned>(p.args.N);
+    const unsigned           first_token = blockIdx.x * p.tokens, tokens = min(p.tokens, total - first_token);
+    const unsigned           local = p.tokens == 1 ? 0 : row / n_head; // which of the block's tokens
+    const token_place        at(p, first_token + local);
+    const unsigned           position = at.position, batch = at.batch;
+    const unsigned           first_head = blockIdx.y * rows * UNROLL + row - local * n_head;
+    const bool               idle       = local >= tokens;
     // blocks of several tokens have UNROLL 1
     const auto present = [&](int u) { return !idle && first_head + u * rows < n_head; };
 
@@ -134,7 +148,7 @@ template <int V, int UNROLL, typename T> __global__ void __launch_bounds__(256) 
     }
 
     const int d_rot = static_cast<int>(p.args.d_rot);
-    fill_table(p, first_token, reinterpret_cast<float *>(table));
+    fill_table(p, first_token, tokens, reinterpret_cast<float *>(table));
     __syncthreads();
 
     // Where in the rotated part this thread's features are, and which lane holds their partners.
@@ -201,19 +215,17 @@ template <int V, int UNROLL, typename T> __global__ void __launch_bounds__(256) 
 // Any shape and alignment: a warp takes a row, pair by pair.
 template <typename T> __global__ void __launch_bounds__(256) rope_any(rope_params p) {
     extern __shared__ float4 table[];
-    const unsigned           token    = blockIdx.x / p.chunks;
-    const unsigned           L        = static_cast<unsigned>(p.args.L);
-    const unsigned           position = token % L, batch = token / L;
+    const token_place        at(p, blockIdx.x);
+    const unsigned           position = at.position, batch = at.batch;
     const int                d_head = static_cast<int>(p.args.d_head), d_rot = static_cast<int>(p.args.d_rot);
     const int                rot_first = static_cast<int>(p.args.rot_first), lane = threadIdx.x % 32;
     float *                  own   = reinterpret_cast<float *>(table);
     float *                  other = own + d_rot;
-    fill_table(p, token, own);
+    fill_table(p, blockIdx.x, 1, own);
     __syncthreads();
 
     const int64_t warps = blockDim.x / 32;
-    for (int64_t head = blockIdx.x % p.chunks * warps + threadIdx.x / 32; head < p.args.n_head;
-         head += warps * p.chunks) {
+    for (int64_t head = blockIdx.y * warps + threadIdx.x / 32; head < p.args.n_head; head += warps * gridDim.y) {
         const float * x      = x_row(p, head, position, batch);
         T *           dst    = dst_row<T>(p, head, position, batch);
         float         factor = 1;

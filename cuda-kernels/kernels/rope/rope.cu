@@ -159,23 +159,24 @@ int ggml_ext_cuda_rope(const struct ggml_ext_cuda_rope_args * args, void * strea
     int           threads = THREADS, unroll = 1;
     int64_t       chunks, tokens = 1;
     if (vectors == 0) {
-        chunks = quotient_up(args->n_head, 4 * (THREADS / 32));
+        chunks = std::min<int64_t>(quotient_up(args->n_head, 4 * (THREADS / 32)), 65535);
     } else {
         const int64_t lanes = args->d_head / (4 * vectors), pass = THREADS / lanes;
         unroll             = args->n_head <= pass ? 1 : args->n_head <= 2 * pass ? 2 : 4;
         chunks             = quotient_up(args->n_head, pass * unroll);
-        tokens             = unroll == 1 ? std::max<int64_t>(1, pass / args->n_head) : 1;
+        tokens             = std::max<int64_t>(1, pass / args->n_head);
         const int64_t rows = tokens * quotient_up(args->n_head, chunks * unroll);
         threads            = static_cast<int>(quotient_up(rows * lanes, 32) * 32);
+        for (; 1 << p.lane_bits < lanes; p.lane_bits++) {
+        }
     }
-    if (args->L > MAX_BLOCKS / args->N || args->L * args->N > MAX_BLOCKS / chunks) {
-        return fail(GGML_EXT_CUDA_UNSUPPORTED, "rope: L = %lld, N = %lld, n_head = %lld need more blocks than a grid holds",
+    if (args->L > MAX_BLOCKS / args->N) {
+        return fail(GGML_EXT_CUDA_UNSUPPORTED, "rope: L = %lld times N = %lld is more than a grid holds (%lld)",
                     static_cast<long long>(args->L), static_cast<long long>(args->N),
-                    static_cast<long long>(args->n_head));
+                    static_cast<long long>(MAX_BLOCKS));
     }
-    p.chunks            = static_cast<unsigned>(chunks);
     p.tokens            = static_cast<unsigned>(tokens);
     const size_t shared = 2 * static_cast<size_t>(args->d_rot * tokens) * sizeof(float);
     return launch("rope", vectors ? rows_kernel(vectors, unroll, f16) : any_kernel(f16),
-                  quotient_up(args->L * args->N, tokens) * chunks, threads, shared, stream, p);
+                  grid(quotient_up(args->L * args->N, tokens), chunks), threads, shared, stream, p);
 }
