@@ -25,7 +25,8 @@ final class OperatorAdapter implements OperatorTarget {
         attributes == 0 ? new byte[0] : Raw.getBytes(attributes, operator.attributesSize());
     OutputSpec spec =
         Objects.requireNonNull(
-            operator.infer(List.copyOf(infos), bytes), "inference returned null, expected an OutputSpec");
+            operator.infer(List.copyOf(infos), bytes),
+            "inference returned null, expected an OutputSpec");
     Raw.putInt(output + ggml_ext_output.type$offset(), spec.type().value());
     long ne = output + ggml_ext_output.ne$offset();
     for (int i = 0; i < 4; i++) {
