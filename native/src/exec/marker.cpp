@@ -98,6 +98,14 @@ void hooks::marker(ggml_tensor * dst, int ith, int /* nth */, void * userdata) {
         log(GGML_EXT_LOG_LEVEL_ERROR, "%s; the output is filled with NaN", last_error());
         fill_with_nan(g, dst);
         failures.fetch_add(1, std::memory_order_release);
+        return;
+    }
+    static std::atomic<bool> told{false};
+    if (!told.exchange(true)) {
+        log(GGML_EXT_LOG_LEVEL_WARN,
+            "operator %s ran on one thread of a CPU backend that is not attached; attach the device before the backend is made, or "
+            "call ggml_ext_attach_backend (said once)",
+            op.name.c_str());
     }
 }
 

@@ -56,8 +56,9 @@ public:
         return p_;
     }
 
+    // `seen` (may be NULL): what match callbacks saw of the nodes; the step takes it over
     static void make_step(plan & p, const attached_device & device, ggml_backend * backend, const kernel_ptr & k, int first, int count,
-                          bool fused, std::vector<std::unique_ptr<step>> & out);
+                          bool fused, std::vector<std::unique_ptr<step>> & out, const ggml_ext_graph * seen = nullptr);
 
 private:
     void set_error(const kernel & k, const char * what, int status) {
@@ -95,12 +96,12 @@ private:
         }
 
         if (single != nullptr) {
-            make_step(*p_, device_, backend_, single, i, 1, false, p_->steps);
+            make_step(*p_, device_, backend_, single, i, 1, false, p_->steps, view);
             want_workspace(*p_->steps.back());
             return 1;
         }
         if (match.k != nullptr) {
-            make_step(*p_, device_, backend_, match.k, i, match.count, true, p_->steps);
+            make_step(*p_, device_, backend_, match.k, i, match.count, true, p_->steps, view);
             p_->injections.insert(p_->injections.end(), match.places.begin(), match.places.end());
             want_workspace(*p_->steps.back());
             return match.count;
@@ -185,16 +186,23 @@ private:
 };
 
 void builder::make_step(plan & p, const attached_device & device, ggml_backend * backend, const kernel_ptr & k, int first, int count,
-                        bool fused, std::vector<std::unique_ptr<step>> & out) {
+                        bool fused, std::vector<std::unique_ptr<step>> & out, const ggml_ext_graph * seen) {
     auto s   = std::make_unique<step>();
     s->k     = k;
     k->n_plan_steps.fetch_add(1); // step's destructor takes it back
     s->first = first;
     s->count = count;
+    s->views.reserve(static_cast<size_t>(count));
+    s->nodes.reserve(static_cast<size_t>(count));
     s->fused = fused;
     s->print = print_step(p.nodes.data(), first, count);
     for (int i = first; i < first + count; ++i) {
-        s->views.emplace_back(node_view(*device.ggml, p.nodes[i]));
+        if (seen != nullptr && seen->views[i] != nullptr) {
+            s->views.push_back(std::move(*seen->views[i]));
+            seen->views[i].reset();
+        } else {
+            s->views.emplace_back(node_view(*device.ggml, p.nodes[i]));
+        }
         s->nodes.push_back(&s->views.back().get());
     }
     s->prepared.struct_size = sizeof(s->prepared);

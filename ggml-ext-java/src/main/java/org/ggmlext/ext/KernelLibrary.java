@@ -38,7 +38,7 @@ public final class KernelLibrary {
   public static KernelLibrary load(Path path) {
     Extensions.requireAttached();
     Path absolute = path.toAbsolutePath();
-    SymbolLookup symbols = DynamicLoader.load(absolute.toString());
+    SymbolLookup symbols = DynamicLoader.loadBound(absolute.toString());
     MemorySegment init =
         symbols
             .find(INIT)

@@ -4,6 +4,7 @@ import java.lang.invoke.MethodHandles;
 import java.util.List;
 import java.util.Objects;
 import org.ggmlext.Context;
+import org.ggmlext.GgmlException;
 import org.ggmlext.Tensor;
 
 /**
@@ -84,8 +85,8 @@ public final class Operator<A extends Record> {
    * @param attributes copied into the node
    * @param sources at most 10
    * @return the node's output, contiguous, of the type and shape that inference gave
-   * @throws IllegalArgumentException if inference refuses the sources; the message says why, and
-   *     what inference threw is the cause
+   * @throws GgmlException if inference refuses the sources; the message says why, and what
+   *     inference threw is the cause
    * @throws IllegalStateException if the operator is not registered, the context is closed, or it
    *     has no room for the node
    */

@@ -30,7 +30,8 @@ class KernelLibraryTest {
 
   private Path compile(String... options) throws IOException, InterruptedException {
     Path library = folder.resolve("libtest-kernels.so");
-    List<String> command = new ArrayList<>(List.of("cc", "-std=c11", "-Wall", "-Wextra", "-Werror"));
+    List<String> command =
+        new ArrayList<>(List.of("cc", "-std=c11", "-Wall", "-Wextra", "-Werror"));
     command.addAll(List.of(options));
     command.addAll(
         List.of("-shared", "-fPIC", "-fvisibility=hidden", "-I", "../native/include", "-o"));
@@ -68,7 +69,8 @@ class KernelLibraryTest {
                   }
                 }));
     Tensor x = bench.input(new float[] {1, 2, 3}, 3);
-    assertThat(bench.compute(bench.nodes.sqrt(bench.nodes.sqr(x)))).containsExactly(2002, 2008, 2018);
+    assertThat(bench.compute(bench.nodes.sqrt(bench.nodes.sqr(x))))
+        .containsExactly(2002, 2008, 2018);
     assertThat(library.registrations().getFirst().stats().executed()).isEqualTo(1);
   }
 
@@ -110,7 +112,8 @@ class KernelLibraryTest {
   }
 
   @Test
-  @DisplayName("JAVA-5: a missing file, a file that is no library and another library are told apart")
+  @DisplayName(
+      "JAVA-5: a missing file, a file that is no library and another library are told apart")
   void notALibrary() throws IOException {
     Path missing = folder.resolve("missing.so");
     assertThatThrownBy(() -> KernelLibrary.load(missing))
@@ -127,5 +130,29 @@ class KernelLibraryTest {
     assertThatThrownBy(() -> KernelLibrary.bundled("nonesuch"))
         .isInstanceOf(GgmlException.class)
         .hasMessageContaining("nonesuch");
+  }
+
+  @Test
+  @DisplayName(
+      "JAVA-5: a library with a function that nobody has is refused, and the process lives")
+  void unbound() throws IOException, InterruptedException {
+    Path library = folder.resolve("libunbound.so");
+    Process compiler =
+        new ProcessBuilder(
+                List.of(
+                    "cc",
+                    "-shared",
+                    "-fPIC",
+                    "-I",
+                    "../native/include",
+                    "-o",
+                    library.toString(),
+                    "src/test/c/test_kernels.c"))
+            .inheritIO()
+            .start();
+    assertThat(compiler.waitFor()).isZero();
+    assertThatThrownBy(() -> KernelLibrary.load(library))
+        .isInstanceOf(GgmlException.class)
+        .hasMessageContaining("undefined symbol: ggml_ext_");
   }
 }

@@ -16,6 +16,7 @@ import org.ggmlext.internal.Native;
 /** Loads shared libraries for the life of the process. */
 public final class DynamicLoader {
   private static final int RTLD_LAZY = 1;
+  private static final int RTLD_NOW = 2;
 
   private DynamicLoader() {}
 
@@ -35,14 +36,33 @@ public final class DynamicLoader {
     }
   }
 
-  /** Why the loader refuses a library: Java's own message leaves that out. */
+  /**
+   * Loads a library written by others. Java binds functions when they are called first, and a
+   * process that calls one that is not there ends; so all of them are bound here.
+   *
+   * @throws GgmlException with the loader's own words if that fails
+   */
+  public static SymbolLookup loadBound(String library) {
+    String reason = reason(library, RTLD_NOW);
+    if (!reason.isEmpty()) {
+      throw new GgmlException("cannot load " + library + ": " + reason);
+    }
+    return load(library);
+  }
+
   private static String reason(String library) {
+    String reason = reason(library, RTLD_LAZY);
+    return reason.isEmpty() ? "the system's loader accepts it, Java does not" : reason;
+  }
+
+  /** Why the loader refuses a library, "" if it does not: Java's own message leaves that out. */
+  private static String reason(String library, int flags) {
     Linker linker = Linker.nativeLinker();
     SymbolLookup libc = linker.defaultLookup();
     var dlopen = libc.find("dlopen");
     var dlerror = libc.find("dlerror");
     if (dlopen.isEmpty() || dlerror.isEmpty()) {
-      return "the system's loader refuses it";
+      return flags == RTLD_NOW ? "" : "the system's loader refuses it";
     }
     MethodHandle open =
         linker.downcallHandle(dlopen.get(), FunctionDescriptor.of(ADDRESS, ADDRESS, JAVA_INT));
@@ -52,10 +72,10 @@ public final class DynamicLoader {
       // Twice: the VM's own look-ups for first calls would take the message away.
       String message = "";
       for (int i = 0; i < 2; i++) {
-        MemorySegment handle = (MemorySegment) open.invokeExact(path, RTLD_LAZY);
+        MemorySegment handle = (MemorySegment) open.invokeExact(path, flags);
         MemorySegment text = (MemorySegment) error.invokeExact();
         if (!Native.isNull(handle)) {
-          return "the system's loader accepts it, Java does not";
+          return "";
         }
         message = Native.string(text);
       }
