@@ -124,8 +124,8 @@ void table_head(const char * title, const char * error) {
 
 void table_row(const row & r) {
     const double copy = copy_us(r.bytes), rate = 1e-3 * static_cast<double>(r.bytes) / r.us;
-    std::printf("| %s | %.2g | %.1f | %.1f | %.2f | %.0f | %.0f %% |\n", r.shape, r.error, r.us, copy, r.us / copy, rate,
-                100 * rate / ceiling());
+    std::printf("| %s | %.2g | %.1f | %.1f | %.2f | %.0f | %.0f %% |\n", r.shape, r.error, r.us, copy, r.us / copy,
+                rate, 100 * rate / ceiling());
     std::fflush(stdout);
 }
 

@@ -16,11 +16,11 @@ TEST_CASE("BOUND-1: a failure is a status with a message of what was given and w
 }
 
 TEST_CASE("CAP-1: all kernels record into a strictly captured graph, and a replay sees changed contents") {
-    const int64_t         M = 5, K = 40960; // long enough for the kernels of parts
-    test::device<float>   x(test::uniform(M * K, 1)), scale(M), y(M * K);
-    test::device<int8_t>  q(8 * K), workspace(static_cast<int64_t>(ggml_ext_cuda_quantize_i8_workspace_size(M, K)));
-    test::device<float>   pe(std::vector<float>(static_cast<std::size_t>(M * 64 * 4), 0.5f));
-    const std::size_t     row = static_cast<std::size_t>(K) * 4;
+    const int64_t           M = 5, K = 40960; // long enough for the kernels of parts
+    test::device<float>     x(test::uniform(M * K, 1)), scale(M), y(M * K);
+    test::device<int8_t>    q(8 * K), workspace(static_cast<int64_t>(ggml_ext_cuda_quantize_i8_workspace_size(M, K)));
+    test::device<float>     pe(std::vector<float>(static_cast<std::size_t>(M * 64 * 4), 0.5f));
+    const std::size_t       row  = static_cast<std::size_t>(K) * 4;
     ggml_ext_cuda_rope_args rope = {};
     rope.d_head = rope.d_rot = 128;
     rope.n_head              = K / 128;
@@ -29,13 +29,13 @@ TEST_CASE("CAP-1: all kernels record into a strictly captured graph, and a repla
     rope.x                   = x.data();
     rope.dst                 = y.data();
     rope.x_nb1 = rope.dst_nb1 = 512;
-    rope.x_nb2 = rope.dst_nb2 = row;
-    rope.pe                   = pe.data();
-    rope.pe_pair              = 16;
-    rope.pe_position          = 1024;
-    rope.scale                = 1;
-    const ggml_ext_cuda_quantize_i8_args quantize = {M, K, 256, 8, y.data(), row, q.data(), static_cast<std::size_t>(K),
-                                                     scale.data()};
+    rope.x_nb2 = rope.dst_nb2                     = row;
+    rope.pe                                       = pe.data();
+    rope.pe_pair                                  = 16;
+    rope.pe_position                              = 1024;
+    rope.scale                                    = 1;
+    const ggml_ext_cuda_quantize_i8_args quantize = {
+        M, K, 256, 8, y.data(), row, q.data(), static_cast<std::size_t>(K), scale.data()};
 
     const auto once = [&](cudaStream_t stream) {
         CHECK(ggml_ext_cuda_rope(&rope, stream) == GGML_EXT_CUDA_OK);

@@ -64,7 +64,8 @@ template <class SOURCE, bool ROTATE, bool W> struct row_kernels {
         if (out.parts == 1) {
             const int64_t halves  = ((out.K + GROUP - 1) / GROUP + groups - 1) / groups;
             const int     threads = static_cast<int>((halves + 1) / 2 * 32);
-            return ggml_ext_cuda::launch(what, whole(groups), padded_rows, threads, shared(threads), stream, source, out);
+            return ggml_ext_cuda::launch(what, whole(groups), padded_rows, threads, shared(threads), stream, source,
+                                         out);
         }
         if constexpr (SOURCE::NORM) {
             return fail(GGML_EXT_CUDA_UNSUPPORTED, "%s: K is %lld, the largest is %d", what,
@@ -127,8 +128,8 @@ inline int validate_rows(const char *   what,
     }
     const size_t needed = row_workspace_size(M, K);
     if (workspace_size < needed) {
-        return fail(GGML_EXT_CUDA_SMALL_WORKSPACE, "%s: the workspace has %zu bytes, expected %zu", what, workspace_size,
-                    needed);
+        return fail(GGML_EXT_CUDA_SMALL_WORKSPACE, "%s: the workspace has %zu bytes, expected %zu", what,
+                    workspace_size, needed);
     }
     if (needed > 0 && (!workspace || !aligned(workspace, 4))) {
         return fail(GGML_EXT_CUDA_INVALID_ARGUMENT, "%s: the workspace is null or not aligned to 4 bytes", what);

@@ -20,15 +20,9 @@ enum row_mode { WHOLE_ROWS, PART_MAGNITUDES, PART_QUANTIZE };
 // Threads of a block, and blocks of that size that a multiprocessor should have registers for, by GROUPS: enough loads
 // in flight to fill the memory's bandwidth.
 template <int GROUPS> struct row_block;
-template <> struct row_block<1> {
-    static constexpr int THREADS = 256, BLOCKS = 5;
-};
-template <> struct row_block<2> {
-    static constexpr int THREADS = 384, BLOCKS = 2;
-};
-template <> struct row_block<4> {
-    static constexpr int THREADS = 512, BLOCKS = 1;
-};
+template <> struct row_block<1> { static constexpr int THREADS = 256, BLOCKS = 5; };
+template <> struct row_block<2> { static constexpr int THREADS = 384, BLOCKS = 2; };
+template <> struct row_block<4> { static constexpr int THREADS = 512, BLOCKS = 1; };
 
 constexpr int MAX_ROW_THREADS = 512;
 constexpr int PART_GROUPS     = 2; // of the kernels for parts of rows
@@ -85,7 +79,8 @@ struct row_scale {
     bool  plain; // the reciprocal is a finite float
 
     __device__ explicit row_scale(int largest_bits) {
-        scale   = largest_bits < 0x7F800000 ? __fdiv_rn(__int_as_float(largest_bits), 127.0f) : __int_as_float(0x7FC00000);
+        scale =
+            largest_bits < 0x7F800000 ? __fdiv_rn(__int_as_float(largest_bits), 127.0f) : __int_as_float(0x7FC00000);
         inverse = __fdiv_rn(1.0f, scale);
         plain   = inverse <= 3.402823466e38f;
     }
@@ -105,7 +100,8 @@ struct row_scale {
 template <bool W>
 __device__ inline void store_q(int8_t * q, int k, int K, unsigned a, unsigned b, unsigned c, unsigned d) {
     if constexpr (W) {
-        *reinterpret_cast<unsigned *>(q + k) = __byte_perm(__byte_perm(a, b, 0x0040), __byte_perm(c, d, 0x0040), 0x5410);
+        *reinterpret_cast<unsigned *>(q + k) =
+            __byte_perm(__byte_perm(a, b, 0x0040), __byte_perm(c, d, 0x0040), 0x5410);
     } else {
         const unsigned values[4] = {a, b, c, d};
 #pragma unroll

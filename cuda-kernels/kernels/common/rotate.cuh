@@ -13,10 +13,10 @@ __device__ inline void h4(float & a, float & b, float & c, float & d) {
     const float s  = __fadd_rn(__fadd_rn(a, b), __fadd_rn(c, d));
     const float y0 = __fmaf_rn(s, 0.5f, -d), y1 = __fmaf_rn(s, 0.5f, -c), y2 = __fmaf_rn(s, 0.5f, -b),
                 y3 = __fmaf_rn(s, 0.5f, -a);
-    a = y0;
-    b = y1;
-    c = y2;
-    d = y3;
+    a              = y0;
+    b              = y1;
+    c              = y2;
+    d              = y3;
 }
 
 // All 32 lanes of a warp call it, each half with its own group; `shared` holds GROUP floats for every half warp of

@@ -52,12 +52,10 @@ template <bool SILU> struct gate_source {
     static constexpr bool NORM = false;
 
     // the fast functions are off by a few units of the last place, far below a quantisation step
-    __device__ static float gated(float x, float gate) {
-        return __fdividef(SILU ? x : 1.0f, 1.0f + __expf(-x)) * gate;
-    }
-    __device__ float4 load(int64_t m, int k) const {
-        const float4 x = a(m, k), g = b(m, k);
-        return make_float4(gated(x.x, g.x), gated(x.y, g.y), gated(x.z, g.z), gated(x.w, g.w));
+    __device__ static float gated(float x, float gate) { return __fdividef(SILU ? x : 1.0f, 1.0f + __expf(-x)) * gate; }
+    __device__ float4       load(int64_t m, int k) const {
+              const float4 x = a(m, k), g = b(m, k);
+              return make_float4(gated(x.x, g.x), gated(x.y, g.y), gated(x.z, g.z), gated(x.w, g.w));
     }
     __device__ float4 finish(float4 v, int, float) const { return v; }
 };
@@ -65,7 +63,8 @@ template <bool SILU> struct gate_source {
 const char * const NAMES[] = {"scale + convrot", "rms_norm + convrot", "swiglu + convrot", "sigmoid_mul + convrot"};
 
 bool rows_fit(const float * data, size_t stride, int64_t M, int64_t K) {
-    return data && aligned(data, 16) && stride % 16 == 0 && (M == 1 || stride >= static_cast<size_t>(K) * sizeof(float));
+    return data && aligned(data, 16) && stride % 16 == 0 &&
+           (M == 1 || stride >= static_cast<size_t>(K) * sizeof(float));
 }
 
 int validate(const ggml_ext_cuda_convrot_fused_args & a, const void * workspace, size_t workspace_size) {
@@ -85,11 +84,12 @@ int validate(const ggml_ext_cuda_convrot_fused_args & a, const void * workspace,
                     what, a.a_stride, a.b_stride);
     }
     if (!aligned(a.q, 4) || a.q_stride % 4 != 0) {
-        return fail(GGML_EXT_CUDA_INVALID_ARGUMENT, "%s: q and its stride %zu must be multiples of 4", what, a.q_stride);
+        return fail(GGML_EXT_CUDA_INVALID_ARGUMENT, "%s: q and its stride %zu must be multiples of 4", what,
+                    a.q_stride);
     }
     if (a.source == GGML_EXT_CUDA_CONVROT_RMS_NORM && (!(a.eps >= 0) || !aligned(a.weight, 16))) {
-        return fail(GGML_EXT_CUDA_INVALID_ARGUMENT, "%s: eps %g must be at least 0 and weight aligned to 16 bytes", what,
-                    static_cast<double>(a.eps));
+        return fail(GGML_EXT_CUDA_INVALID_ARGUMENT, "%s: eps %g must be at least 0 and weight aligned to 16 bytes",
+                    what, static_cast<double>(a.eps));
     }
     return validate_rows(what, a.M, a.K, a.padded_rows, a.q, a.q_stride, a.out_scale, workspace, workspace_size);
 }
@@ -104,9 +104,9 @@ int launch_rows(const ggml_ext_cuda_convrot_fused_args & a, const SOURCE & sourc
 } // namespace
 
 int ggml_ext_cuda::load_convrot_fused() {
-    for (auto load : {row_kernels<scale_source, true, true>::load, row_kernels<rms_norm_source, true, true>::load,
-                      row_kernels<gate_source<true>, true, true>::load,
-                      row_kernels<gate_source<false>, true, true>::load}) {
+    for (auto load :
+         {row_kernels<scale_source, true, true>::load, row_kernels<rms_norm_source, true, true>::load,
+          row_kernels<gate_source<true>, true, true>::load, row_kernels<gate_source<false>, true, true>::load}) {
         if (const int status = load("convrot_fused")) {
             return status;
         }

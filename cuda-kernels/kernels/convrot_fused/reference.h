@@ -9,8 +9,8 @@
 
 namespace reference {
 
-inline std::vector<double> convrot_source(
-    const ggml_ext_cuda_convrot_fused_args & args, const float * a, const float * b, const float * weight) {
+inline std::vector<double>
+convrot_source(const ggml_ext_cuda_convrot_fused_args & args, const float * a, const float * b, const float * weight) {
     double squares = 0;
     for (int64_t k = 0; k < args.K; k++) {
         squares += static_cast<double>(a[k]) * a[k];

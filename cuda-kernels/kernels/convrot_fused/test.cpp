@@ -22,9 +22,9 @@ void check(const problem & p) {
     CAPTURE(p.M);
     CAPTURE(p.K);
     CAPTURE(p.where);
-    const int64_t      stride = 2 * p.K;
-    std::vector<float> x      = test::uniform(p.M * stride, static_cast<unsigned>(p.K), -3, 3);
-    const auto         weight = test::uniform(p.K, 2, 0.5f, 2.0f);
+    const int64_t      stride  = 2 * p.K;
+    std::vector<float> x       = test::uniform(p.M * stride, static_cast<unsigned>(p.K), -3, 3);
+    const auto         weight  = test::uniform(p.K, 2, 0.5f, 2.0f);
     const int64_t      a_first = p.where == SWAPPED ? p.K : 0, b_first = p.where == PACKED ? p.K : 0;
     if (p.poison != 0) {
         x[static_cast<size_t>(a_first + 9)] = p.poison;
@@ -47,7 +47,7 @@ void check(const problem & p) {
     args.scale                    = 0.37f;
     args.q                        = reinterpret_cast<int8_t *>(out.data());
     args.q_stride                 = static_cast<size_t>(p.K);
-    args.out_scale = reinterpret_cast<float *>(out.data() + ggml_ext_cuda_convrot_scale_offset(p.M, p.K));
+    args.out_scale   = reinterpret_cast<float *>(out.data() + ggml_ext_cuda_convrot_scale_offset(p.M, p.K));
     const int status = ggml_ext_cuda_convrot_fused(&args, workspace.data(), workspace.bytes(), nullptr);
     REQUIRE_MESSAGE(status == GGML_EXT_CUDA_OK, ggml_ext_cuda_last_error());
 

@@ -6,9 +6,10 @@
 namespace {
 
 void run(int64_t M, int64_t K, int64_t group, int groups) {
-    const size_t  x_bytes = static_cast<size_t>(M * K) * 4, packed = (ggml_ext_cuda_convrot_size(M, K) + 15) / 16 * 16;
-    const size_t  out_at = bench::apart(x_bytes), set = out_at + bench::apart(packed), workspace_size = ggml_ext_cuda_quantize_i8_workspace_size(M, K);
-    const int     sets = bench::sets_of(set);
+    const size_t x_bytes = static_cast<size_t>(M * K) * 4, packed = (ggml_ext_cuda_convrot_size(M, K) + 15) / 16 * 16;
+    const size_t out_at = bench::apart(x_bytes), set = out_at + bench::apart(packed),
+                 workspace_size = ggml_ext_cuda_quantize_i8_workspace_size(M, K);
+    const int           sets    = bench::sets_of(set);
     const bench::memory memory(set * static_cast<size_t>(sets)), workspace(workspace_size + 16);
 
     const double us = bench::replay_us(sets, [&](int i, cudaStream_t stream) {

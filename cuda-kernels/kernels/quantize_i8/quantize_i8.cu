@@ -32,7 +32,8 @@ template <bool ROTATE, bool W> using kernels = row_kernels<plain_source<W>, ROTA
 int validate(const ggml_ext_cuda_quantize_i8_args & a, const void * workspace, size_t workspace_size) {
     const auto ll = [](int64_t v) { return static_cast<long long>(v); };
     if (a.group == 4 || a.group == 16 || a.group == 64) {
-        return fail(GGML_EXT_CUDA_UNSUPPORTED, "quantize_i8: group %lld has no CUDA kernel, 1 and 256 have", ll(a.group));
+        return fail(GGML_EXT_CUDA_UNSUPPORTED, "quantize_i8: group %lld has no CUDA kernel, 1 and 256 have",
+                    ll(a.group));
     }
     if (a.group != 1 && a.group != 256) {
         return fail(GGML_EXT_CUDA_INVALID_ARGUMENT, "quantize_i8: group is %lld, expected 1, 4, 16, 64 or 256",
@@ -71,16 +72,14 @@ int ggml_ext_cuda::load_quantize_i8() {
     return GGML_EXT_CUDA_OK;
 }
 
-int ggml_ext_cuda::quantize_i8(const ggml_ext_cuda_quantize_i8_args & a,
-                               int                                    groups,
-                               void *                                 workspace,
-                               size_t                                 workspace_size,
-                               void *                                 stream) {
+int ggml_ext_cuda::quantize_i8(
+    const ggml_ext_cuda_quantize_i8_args & a, int groups, void * workspace, size_t workspace_size, void * stream) {
     if (const int status = validate(a, workspace, workspace_size)) {
         return status;
     }
-    groups          = std::max(groups, row_groups(a.K));
-    const bool wide = a.K % 4 == 0 && a.x_stride % 16 == 0 && aligned(a.x, 16) && a.q_stride % 4 == 0 && aligned(a.q, 4);
+    groups = std::max(groups, row_groups(a.K));
+    const bool wide =
+        a.K % 4 == 0 && a.x_stride % 16 == 0 && aligned(a.x, 16) && a.q_stride % 4 == 0 && aligned(a.q, 4);
     if (a.group == 1) {
         return wide ? launch_rows<false, true>(a, groups, workspace, stream)
                     : launch_rows<false, false>(a, groups, workspace, stream);

@@ -58,21 +58,21 @@ TEST_CASE("I8-2: rotation, scale and rounding equal the dense double reference")
 TEST_CASE("I8-2: the specified float operations in the CPU kernels' order, bit for bit") {
     for (int64_t group : {1, 256}) {
         const int64_t            M = 4, K = 3840;
-        const std::vector<float> x = test::uniform(M * K, 11, -40, 40);
-        const auto               p = quantize(x, M, K, group);
+        const std::vector<float> x   = test::uniform(M * K, 11, -40, 40);
+        const auto               p   = quantize(x, M, K, group);
         int64_t                  bad = 0;
         for (int64_t m = 0; m < M; m++) {
             std::vector<float> y(&x[static_cast<size_t>(m * K)], &x[static_cast<size_t>(m * K)] + K);
             for (int64_t digit = 1; digit < group; digit *= 4) { // what the digit's four values are apart
                 for (int64_t i = 0; i < K; i++) {
                     if (i / digit % 4 == 0) {
-                        float * f = &y[static_cast<size_t>(i)];
-                        float   &a = f[0], &b = f[digit], &c = f[2 * digit], &d = f[3 * digit];
+                        float *     f = &y[static_cast<size_t>(i)];
+                        float &     a = f[0], &b = f[digit], &c = f[2 * digit], &d = f[3 * digit];
                         const float s = (a + b) + (c + d), old[4] = {a, b, c, d};
-                        a             = std::fmaf(s, 0.5f, -old[3]);
-                        b             = std::fmaf(s, 0.5f, -old[2]);
-                        c             = std::fmaf(s, 0.5f, -old[1]);
-                        d             = std::fmaf(s, 0.5f, -old[0]);
+                        a = std::fmaf(s, 0.5f, -old[3]);
+                        b = std::fmaf(s, 0.5f, -old[2]);
+                        c = std::fmaf(s, 0.5f, -old[1]);
+                        d = std::fmaf(s, 0.5f, -old[0]);
                     }
                 }
             }
@@ -153,7 +153,8 @@ TEST_CASE("I8-2: a zero row, one outlier, tiny and huge rows") {
             }
         }
         for (int64_t m : {1, 2, 3}) {
-            const auto   y     = reference::rotate_groups({&x[static_cast<size_t>(m * 256)], &x[static_cast<size_t>(m * 256)] + 256}, group);
+            const auto y = reference::rotate_groups(
+                {&x[static_cast<size_t>(m * 256)], &x[static_cast<size_t>(m * 256)] + 256}, group);
             const double scale = reference::largest(y) / 127;
             CAPTURE(m);
             CAPTURE(group);
@@ -169,9 +170,9 @@ TEST_CASE("I8-2: a row with NaN or an infinity has scale NaN and zeros; its neig
     for (int64_t group : {1, 256}) {
         for (int64_t K : {256, 33024}) {
             for (float poison : {NAN, INFINITY, -INFINITY, -NAN}) {
-                std::vector<float> x                 = test::uniform(3 * K, 9);
+                std::vector<float> x               = test::uniform(3 * K, 9);
                 x[static_cast<size_t>(2 * K - 77)] = poison;
-                const auto p                         = quantize(x, 3, K, group);
+                const auto p                       = quantize(x, 3, K, group);
                 CHECK(std::isnan(p.scale(1)));
                 CHECK(std::isfinite(p.scale(0)));
                 CHECK(std::isfinite(p.scale(2)));

@@ -33,8 +33,8 @@ void run(int64_t M, int64_t N) {
     });
 
     const auto xs = x.floats(0, static_cast<size_t>(M)), ws = w.floats(0, static_cast<size_t>(N)),
-               bs    = b.floats(0, static_cast<size_t>(N));
-    double     error = 0;
+               bs = b.floats(0, static_cast<size_t>(N));
+    double error  = 0;
     for (int64_t m = 0; m < M; m += M / 7 + 1) {
         const auto sum = memory.floats(static_cast<size_t>(m * N) * 4, static_cast<size_t>(N));
         const auto dst = memory.floats(step + static_cast<size_t>(m * N) * 4, static_cast<size_t>(N));

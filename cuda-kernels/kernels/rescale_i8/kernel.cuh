@@ -12,15 +12,15 @@ __device__ inline float rescaled(int32_t sum, float x_scale, float w_scale, cons
 // A block takes blockDim.x * W neighbouring columns of one row, `tiles` blocks a row. W = 4 needs 16-byte
 // alignment of all rows, scales and the bias, and N a multiple of 4.
 template <int W> __global__ void __launch_bounds__(256) rescale_i8(ggml_ext_cuda_rescale_i8_args p, unsigned tiles) {
-    const int64_t m     = blockIdx.x / tiles;
-    const int64_t n     = (static_cast<int64_t>(blockIdx.x % tiles) * blockDim.x + threadIdx.x) * W;
+    const int64_t m = blockIdx.x / tiles;
+    const int64_t n = (static_cast<int64_t>(blockIdx.x % tiles) * blockDim.x + threadIdx.x) * W;
     if (n >= p.N) {
         return;
     }
     const auto * sum = reinterpret_cast<const int32_t *>(reinterpret_cast<const char *>(p.sum) + m * p.sum_stride) + n;
     auto *       dst = reinterpret_cast<float *>(reinterpret_cast<char *>(p.dst) + m * p.dst_stride) + n;
 
-    const float x_scale = p.x_scale ? p.x_scale[p.x_scales == 1 ? 0 : m] : 1.0f;
+    const float         x_scale = p.x_scale ? p.x_scale[p.x_scales == 1 ? 0 : m] : 1.0f;
     alignas(16) float   w_scale[W], bias[W], out[W];
     alignas(16) int32_t values[W];
     if constexpr (W == 4) {

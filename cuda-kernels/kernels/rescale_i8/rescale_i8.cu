@@ -10,8 +10,8 @@ constexpr int THREADS = 256;
 int validate(const ggml_ext_cuda_rescale_i8_args & a) {
     const auto ll = [](int64_t v) { return static_cast<long long>(v); };
     if (a.M < 1 || a.N < 1) {
-        return fail(GGML_EXT_CUDA_INVALID_ARGUMENT, "rescale_i8: M and N must be at least 1, got %lld and %lld", ll(a.M),
-                    ll(a.N));
+        return fail(GGML_EXT_CUDA_INVALID_ARGUMENT, "rescale_i8: M and N must be at least 1, got %lld and %lld",
+                    ll(a.M), ll(a.N));
     }
     if (!a.sum || !a.dst) {
         return fail(GGML_EXT_CUDA_INVALID_ARGUMENT, "rescale_i8: %s is null", a.sum ? "dst" : "sum");
@@ -25,8 +25,7 @@ int validate(const ggml_ext_cuda_rescale_i8_args & a) {
                     ll(a.w_scales), ll(a.N));
     }
     const size_t row = static_cast<size_t>(a.N) * sizeof(float);
-    if ((a.sum_stride | a.dst_stride) % sizeof(float) != 0 ||
-        (a.M > 1 && (a.sum_stride < row || a.dst_stride < row))) {
+    if ((a.sum_stride | a.dst_stride) % sizeof(float) != 0 || (a.M > 1 && (a.sum_stride < row || a.dst_stride < row))) {
         return fail(GGML_EXT_CUDA_INVALID_ARGUMENT,
                     "rescale_i8: sum_stride %zu and dst_stride %zu must be multiples of 4 and at least N * 4 = %zu",
                     a.sum_stride, a.dst_stride, row);

@@ -29,24 +29,24 @@ void check(const problem & p) {
     CAPTURE(p.pad);
     const int64_t stride = p.N + p.pad;
     const auto    sum    = sums(p.M * stride + p.first, 1);
-    const auto    x = test::uniform(p.M, 2, 1e-4f, 1e-2f), w = test::uniform(p.N, 3, 1e-4f, 1e-2f), b = test::uniform(p.N, 4);
+    const auto    x = test::uniform(p.M, 2, 1e-4f, 1e-2f), w = test::uniform(p.N, 3, 1e-4f, 1e-2f),
+               b = test::uniform(p.N, 4);
     const test::device<int32_t> dsum(sum);
     const test::device<float>   dx(x), dw(w), db(b), dst(p.M * stride + p.first);
     const auto                  bytes = static_cast<size_t>(stride) * 4;
-    float * const out = (p.in_place ? reinterpret_cast<float *>(dsum.data()) : dst.data()) + p.first;
-    const ggml_ext_cuda_rescale_i8_args args = {
-        p.M,
-        p.N,
-        dsum.data() + p.first,
-        bytes,
-        p.x_scales == 0 ? nullptr : dx.data(),
-        p.x_scales < 0 ? p.M : p.x_scales,
-        p.w_scales == 0 ? nullptr : dw.data(),
-        p.w_scales < 0 ? p.N : p.w_scales,
-        p.bias ? db.data() : nullptr,
-        out,
-        bytes};
-    const int status = ggml_ext_cuda_rescale_i8(&args, nullptr);
+    float * const               out   = (p.in_place ? reinterpret_cast<float *>(dsum.data()) : dst.data()) + p.first;
+    const ggml_ext_cuda_rescale_i8_args args   = {p.M,
+                                                  p.N,
+                                                  dsum.data() + p.first,
+                                                  bytes,
+                                                p.x_scales == 0 ? nullptr : dx.data(),
+                                                p.x_scales < 0 ? p.M : p.x_scales,
+                                                p.w_scales == 0 ? nullptr : dw.data(),
+                                                p.w_scales < 0 ? p.N : p.w_scales,
+                                                p.bias ? db.data() : nullptr,
+                                                out,
+                                                  bytes};
+    const int                           status = ggml_ext_cuda_rescale_i8(&args, nullptr);
     REQUIRE_MESSAGE(status == GGML_EXT_CUDA_OK, ggml_ext_cuda_last_error());
 
     std::vector<float> got(sum.size());
@@ -114,7 +114,8 @@ TEST_CASE("I8-1: scales of a row, of all rows, none; without a bias; strided, un
 TEST_CASE("I8-1: malformed scale shapes and strides are a status, and nothing is written") {
     const test::device<int32_t>         sum(16);
     const test::device<float>           scale(16), dst(16);
-    const ggml_ext_cuda_rescale_i8_args good = {4, 4, sum.data(), 16, scale.data(), 4, scale.data(), 4, nullptr, dst.data(), 16};
+    const ggml_ext_cuda_rescale_i8_args good = {4, 4,       sum.data(), 16, scale.data(), 4, scale.data(),
+                                                4, nullptr, dst.data(), 16};
 
     const auto with = [&](auto change) {
         ggml_ext_cuda_rescale_i8_args a = good;

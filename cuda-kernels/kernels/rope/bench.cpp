@@ -25,15 +25,18 @@ void run(const shape & s) {
     const int64_t d = 128, values = d * s.heads * s.L;
     const size_t  x_bytes = static_cast<size_t>(values) * 4, out_bytes = static_cast<size_t>(values) * (s.f16 ? 2 : 4);
     const size_t  pe_bytes = s.angles ? 0 : static_cast<size_t>(s.L * d / 2) * 16;
-    const size_t  out_at = bench::apart(x_bytes), pe_at = out_at + bench::apart(out_bytes), set = pe_at + bench::apart(pe_bytes);
-    const int     sets = bench::sets_of(set);
+    const size_t  out_at = bench::apart(x_bytes), pe_at = out_at + bench::apart(out_bytes),
+                 set         = pe_at + bench::apart(pe_bytes);
+    const int           sets = bench::sets_of(set);
     const bench::memory memory(set * static_cast<size_t>(sets)), weight(512), positions(static_cast<size_t>(s.L) * 4);
-    reference::angles   angles = {{reinterpret_cast<const int32_t *>(positions.data()), nullptr, 4096, 10000.0f, 1, 0, 1, 32, 1}, {}, {}};
+    reference::angles   angles = {
+          {reinterpret_cast<const int32_t *>(positions.data()), nullptr, 4096, 10000.0f, 1, 0, 1, 32, 1}, {}, {}};
     for (int32_t l = 0; l < s.L; l++) {
         angles.positions.push_back(l);
     }
-    bench::check(cudaMemcpy(positions.data(), angles.positions.data(), static_cast<size_t>(s.L) * 4, cudaMemcpyHostToDevice),
-                 "cudaMemcpy");
+    bench::check(
+        cudaMemcpy(positions.data(), angles.positions.data(), static_cast<size_t>(s.L) * 4, cudaMemcpyHostToDevice),
+        "cudaMemcpy");
 
     ggml_ext_cuda_rope_args a = {};
     a.d_head = a.d_rot = d;
@@ -74,9 +77,8 @@ void run(const shape & s) {
         std::vector<double> y = s.norm ? reference::normed(x, d, a.eps, weights.data()) : std::vector<double>(x, x + d);
         for (int64_t i = 0; i < d / 2; i++) {
             const float * m = &data[pe_at / 4 + static_cast<size_t>((l * d / 2 + i) * 4) * !s.angles];
-            reference::rotate(y, a, i,
-                              s.angles ? reference::rotation(angles, d, l, i)
-                                       : reference::matrix{m[0], m[1], m[2], m[3]});
+            reference::rotate(
+                y, a, i, s.angles ? reference::rotation(angles, d, l, i) : reference::matrix{m[0], m[1], m[2], m[3]});
         }
         const char * out = reinterpret_cast<const char *>(data.data()) + out_at;
         for (int64_t i = 0; i < d; i++) {
@@ -92,7 +94,7 @@ void run(const shape & s) {
 
 void rope_bench() {
     bench::table_head("rope, d_head 128, heads x positions", "largest error, |x| <= 1 or normed");
-    const int inter = GGML_EXT_CUDA_ROPE_INTERLEAVED, split = GGML_EXT_CUDA_ROPE_SPLIT_HALF;
+    const int   inter = GGML_EXT_CUDA_ROPE_INTERLEAVED, split = GGML_EXT_CUDA_ROPE_SPLIT_HALF;
     const shape shapes[] = {
         {"RMSNorm-Mul-RoPE 24 x 4096, matrices, interleaved", 24, 4096, inter, true, false, false},
         {"RMSNorm-Mul-RoPE 24 x 4096, matrices, split half", 24, 4096, split, true, false, false},

@@ -23,9 +23,9 @@ struct rope_params {
 // [[x, y], [z, w]] of one pair.
 __device__ inline float4 rotation(const rope_params & p, int64_t position, int64_t batch, int pair) {
     if (p.args.pe) {
-        const auto * m = reinterpret_cast<const float *>(reinterpret_cast<const char *>(p.args.pe) +
-                                                         batch * p.args.pe_batch + position * p.args.pe_position +
-                                                         pair * p.args.pe_pair);
+        const auto * m =
+            reinterpret_cast<const float *>(reinterpret_cast<const char *>(p.args.pe) + batch * p.args.pe_batch +
+                                            position * p.args.pe_position + pair * p.args.pe_pair);
         return p.matrix_vectors ? *reinterpret_cast<const float4 *>(m) : make_float4(m[0], m[1], m[2], m[3]);
     }
     float extrapolated = static_cast<float>(p.angles.positions[position]) * powf(p.theta_scale, pair);
@@ -118,8 +118,8 @@ template <int V, int UNROLL, typename T> __global__ void __launch_bounds__(256) 
     extern __shared__ float4 table[];
     const unsigned           lanes = 1u << p.lane_bits, lane = threadIdx.x & (lanes - 1);
     const unsigned           rows = blockDim.x >> p.lane_bits, row = threadIdx.x >> p.lane_bits;
-    const unsigned           n_head = static_cast<unsigned>(p.args.n_head);
-    const unsigned           total  = static_cast<unsigned>(p.args.L) * static_cast<unsigned>(p.args.N);
+    const unsigned           n_head      = static_cast<unsigned>(p.args.n_head);
+    const unsigned           total       = static_cast<unsigned>(p.args.L) * static_cast<unsigned>(p.args.N);
     const unsigned           first_token = blockIdx.x * p.tokens, tokens = min(p.tokens, total - first_token);
     const unsigned           local = p.tokens == 1 ? 0 : row / n_head; // which of the block's tokens
     const token_place        at(p, first_token + local);
@@ -135,9 +135,8 @@ template <int V, int UNROLL, typename T> __global__ void __launch_bounds__(256) 
         const unsigned head = first_head + u * rows;
 #pragma unroll
         for (int v = 0; v < V; v++) {
-            x[u][v] = present(u)
-                          ? reinterpret_cast<const float4 *>(x_row(p, head, position, batch))[lane * V + v]
-                          : make_float4(0, 0, 0, 0);
+            x[u][v] = present(u) ? reinterpret_cast<const float4 *>(x_row(p, head, position, batch))[lane * V + v]
+                                 : make_float4(0, 0, 0, 0);
         }
     }
     float4 weight[V];
@@ -181,8 +180,8 @@ template <int V, int UNROLL, typename T> __global__ void __launch_bounds__(256) 
 #pragma unroll
             for (int v = 0; v < V; v++) {
                 float4 & f = x[u][v];
-                f          = make_float4(f.x * factor * weight[v].x, f.y * factor * weight[v].y,
-                                         f.z * factor * weight[v].z, f.w * factor * weight[v].w);
+                f = make_float4(f.x * factor * weight[v].x, f.y * factor * weight[v].y, f.z * factor * weight[v].z,
+                                f.w * factor * weight[v].w);
             }
         }
         const unsigned head = first_head + u * rows;

@@ -35,10 +35,11 @@ inline std::vector<double> normed(const float * x, int64_t n, double eps, const 
 
 // The rotation of pair i, YaRN included.
 inline matrix rotation(const angles & a, int64_t d_rot, int64_t position, int64_t i) {
-    const auto & n        = a.node;
-    const double original = static_cast<double>(a.positions[static_cast<std::size_t>(position)]) *
-                            std::pow(static_cast<double>(n.freq_base), -2.0 * static_cast<double>(i) / static_cast<double>(d_rot)) /
-                            (a.factors.empty() ? 1.0 : a.factors[static_cast<std::size_t>(i)]);
+    const auto & n = a.node;
+    const double original =
+        static_cast<double>(a.positions[static_cast<std::size_t>(position)]) *
+        std::pow(static_cast<double>(n.freq_base), -2.0 * static_cast<double>(i) / static_cast<double>(d_rot)) /
+        (a.factors.empty() ? 1.0 : a.factors[static_cast<std::size_t>(i)]);
     double angle = original * n.freq_scale, magnitude = n.attn_factor;
     if (n.ext_factor != 0) {
         const double two_pi = 2 * std::acos(-1.0);
@@ -58,9 +59,9 @@ inline matrix rotation(const angles & a, int64_t d_rot, int64_t position, int64_
 }
 
 inline void rotate(std::vector<double> & y, const ggml_ext_cuda_rope_args & args, int64_t i, const matrix & m) {
-    const bool interleaved = args.pairs == GGML_EXT_CUDA_ROPE_INTERLEAVED;
-    const auto first       = static_cast<std::size_t>(args.rot_first + (interleaved ? 2 * i : i));
-    const auto second      = static_cast<std::size_t>(args.rot_first + (interleaved ? 2 * i + 1 : i + args.d_rot / 2));
+    const bool   interleaved = args.pairs == GGML_EXT_CUDA_ROPE_INTERLEAVED;
+    const auto   first       = static_cast<std::size_t>(args.rot_first + (interleaved ? 2 * i : i));
+    const auto   second = static_cast<std::size_t>(args.rot_first + (interleaved ? 2 * i + 1 : i + args.d_rot / 2));
     const double p = y[first], q = y[second];
     y[first]  = m.a * p + m.b * q;
     y[second] = m.c * p + m.d * q;

@@ -153,11 +153,11 @@ int ggml_ext_cuda_rope(const struct ggml_ext_cuda_rope_args * args, void * strea
     if (const int status = validate(*args)) {
         return status;
     }
-    rope_params   p       = params_of(*args);
-    const int     vectors = register_vectors(*args);
-    const bool    f16     = args->dst_f16 != 0;
-    int           threads = THREADS, unroll = 1;
-    int64_t       chunks, tokens = 1;
+    rope_params p       = params_of(*args);
+    const int   vectors = register_vectors(*args);
+    const bool  f16     = args->dst_f16 != 0;
+    int         threads = THREADS, unroll = 1;
+    int64_t     chunks, tokens            = 1;
     if (vectors == 0) {
         chunks = std::min<int64_t>(quotient_up(args->n_head, 4 * (THREADS / 32)), 65535);
     } else {

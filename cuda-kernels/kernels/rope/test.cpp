@@ -49,15 +49,16 @@ void check(const problem & p, const reference::angles * angles = nullptr) {
     CAPTURE(p.norm);
     CAPTURE(p.f16);
     CAPTURE(p.pad1);
-    const layout             in  = layout_of_x(p);
-    const layout             out = p.in_place ? in : layout_of_x({p.d, p.heads, p.L, p.N, 0, 2, 0, false, false, false, false, p.pad1});
-    const std::vector<float> x   = test::uniform(in.size, 1, -2, 2), weight = test::uniform(p.d, 2, 0.5f, 2.0f);
+    const layout in = layout_of_x(p);
+    const layout out =
+        p.in_place ? in : layout_of_x({p.d, p.heads, p.L, p.N, 0, 2, 0, false, false, false, false, p.pad1});
+    const std::vector<float> x = test::uniform(in.size, 1, -2, 2), weight = test::uniform(p.d, 2, 0.5f, 2.0f);
     const int64_t            pairs = p.d_rot / 2, per_position = pairs * p.pe_pair + p.pe_pad;
     // general 2x2 matrices, so that no element of one can stand in for another
     const std::vector<float> pe = test::uniform(p.N * p.L * per_position, 3);
 
-    const test::device<float>   dx(x), dweight(weight), dpe(pe);
-    const test::device<float>   dst32(p.f16 || p.in_place ? 1 : out.size);
+    const test::device<float>    dx(x), dweight(weight), dpe(pe);
+    const test::device<float>    dst32(p.f16 || p.in_place ? 1 : out.size);
     const test::device<uint16_t> dst16(p.f16 ? out.size : 1);
 
     ggml_ext_cuda_rope_args a = {};
@@ -83,10 +84,10 @@ void check(const problem & p, const reference::angles * angles = nullptr) {
     a.weight  = p.weighted ? dweight.data() : nullptr;
     a.scale   = p.scale;
 
-    std::vector<int32_t>            no_positions(1);
-    const test::device<int32_t>     positions(angles ? angles->positions : no_positions);
-    const test::device<float>       factors(angles && !angles->factors.empty() ? angles->factors : weight);
-    ggml_ext_cuda_rope_angles       node = angles ? angles->node : ggml_ext_cuda_rope_angles{};
+    std::vector<int32_t>        no_positions(1);
+    const test::device<int32_t> positions(angles ? angles->positions : no_positions);
+    const test::device<float>   factors(angles && !angles->factors.empty() ? angles->factors : weight);
+    ggml_ext_cuda_rope_angles   node = angles ? angles->node : ggml_ext_cuda_rope_angles{};
     if (angles) {
         node.positions    = positions.data();
         node.freq_factors = angles->factors.empty() ? nullptr : factors.data();
@@ -114,11 +115,11 @@ void check(const problem & p, const reference::angles * angles = nullptr) {
     for (int64_t n = 0; n < p.N; n++) {
         for (int64_t l = 0; l < p.L; l++) {
             for (int64_t h = 0; h < p.heads; h++) {
-                const float *       row = &x[static_cast<size_t>(in.at(h, l, n))];
-                std::vector<double> y =
-                    p.norm ? reference::normed(row, p.d, a.eps, p.weighted ? weight.data() : nullptr)
-                           : std::vector<double>(row, row + p.d);
-                double tolerance = 2e-6;
+                const float *       row       = &x[static_cast<size_t>(in.at(h, l, n))];
+                std::vector<double> y         = p.norm
+                                                    ? reference::normed(row, p.d, a.eps, p.weighted ? weight.data() : nullptr)
+                                                    : std::vector<double>(row, row + p.d);
+                double              tolerance = 2e-6;
                 for (int64_t i = 0; i < pairs; i++) {
                     if (angles) {
                         reference::rotate(y, a, i, reference::rotation(*angles, p.d_rot, l, i));
@@ -148,9 +149,8 @@ void check(const problem & p, const reference::angles * angles = nullptr) {
 }
 
 reference::angles angles_of(int64_t L, int32_t step, bool yarn, int64_t factors) {
-    reference::angles a = {{nullptr, nullptr, 4096, 10000.0f, yarn ? 0.25f : 1.0f, yarn ? 1.0f : 0.0f, 1.0f, 32.0f, 1.0f},
-                           {},
-                           {}};
+    reference::angles a = {
+        {nullptr, nullptr, 4096, 10000.0f, yarn ? 0.25f : 1.0f, yarn ? 1.0f : 0.0f, 1.0f, 32.0f, 1.0f}, {}, {}};
     for (int32_t l = 0; l < L; l++) {
         a.positions.push_back(l * step);
     }
@@ -238,8 +238,8 @@ TEST_CASE("ROPE-1: one head, one position, more heads than a block holds, more t
         check(p);
         p.d = p.d_rot = 30; // the general kernel
         check(p);
-        p             = {};
-        p.pairs       = pairs;
+        p       = {};
+        p.pairs = pairs;
         p.d = p.d_rot = 16;
         p.heads       = 1;
         p.L           = 70001;
