@@ -3,6 +3,7 @@ package org.ggmlext.natives;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -110,6 +111,30 @@ class NativesLoadingTest {
   }
 
   @Test
+  @DisplayName("issue list: CUDA natives on a host without a GPU leave the CPU device to work with")
+  void cudaWithoutDriver() throws Exception {
+    Path home = copyOfGgml("home");
+    Path source =
+        Files.writeString(
+            temporary.resolve("cuda.c"),
+            "int cuInit(int flags);\n"
+                + "int ggml_backend_score(void) { return 1; }\n"
+                + "void *ggml_backend_init(void) { return cuInit(0) ? (void *) 0 : (void *) 1;"
+                + " }\n");
+    Path driverSource =
+        Files.writeString(
+            temporary.resolve("driver.c"), "int cuInit(int flags) { return flags; }\n");
+    Path driver = temporary.resolve("libcuda-of-no-host.so.1");
+    compile(driverSource, driver);
+    compile(source, home.resolve("libggml-cuda.so"), driver.toString());
+    Files.delete(driver); // as on a host without the driver
+
+    Result result = fork().property("ggml.home", home).run(temporary, "attach");
+    assertThat(result.status()).as(result.output()).isZero();
+    assertThat(result.value("devices")).isEqualTo("[CPU]");
+  }
+
+  @Test
   @DisplayName("issue list: six processes may unpack at once")
   void sixProcesses() throws Exception {
     List<Process> processes = new ArrayList<>();
@@ -139,6 +164,16 @@ class NativesLoadingTest {
     assertThat(result.status()).as(result.output()).isZero();
     assertThat(result.value("first")).endsWith("/libggml-base.so [CPU]");
     assertThat(result.value("second")).isEqualTo(result.value("first"));
+  }
+
+  private static void compile(Path source, Path library, String... others) throws Exception {
+    List<String> command = new ArrayList<>(List.of("cc", "-shared", "-fPIC", "-o"));
+    command.add(library.toString());
+    command.add(source.toString());
+    command.addAll(List.of(others));
+    Process process = new ProcessBuilder(command).redirectErrorStream(true).start();
+    String output = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+    assertThat(process.waitFor()).as(output).isZero();
   }
 
   private Path cache() {
