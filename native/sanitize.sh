@@ -10,7 +10,8 @@ cmake -S "$source" -B "$cmake_dir" -G "Unix Makefiles" -DGGML_EXT_SANITIZE="$kin
     -DGGML_EXT_TEST_GGML_DIR="$stock_ggml" --log-level=WARNING >/dev/null
 cmake --build "$cmake_dir" -j "$jobs" -- --no-print-directory -s
 
-export ASAN_OPTIONS="detect_stack_use_after_return=1:strict_string_checks=1"
+export GGML_EXT_TEST_GRAPHS=300 # of the thousands that the plain build runs: sanitizers are slow
+export ASAN_OPTIONS="detect_stack_use_after_return=1:strict_string_checks=1:suppressions=$source/tests/asan.supp"
 export UBSAN_OPTIONS="print_stacktrace=1"
 export TSAN_OPTIONS="halt_on_error=1:second_deadlock_stack=1:suppressions=$source/tests/tsan.supp"
 # The thread sanitizer of older compilers cannot place its shadow where the kernel randomises addresses widely.

@@ -1,5 +1,6 @@
 package org.ggmlext.examples.minilm;
 
+import java.util.Set;
 import org.ggmlext.Device;
 import org.ggmlext.DeviceType;
 import org.ggmlext.Ggml;
@@ -13,9 +14,9 @@ import org.slf4j.LoggerFactory;
 
 /**
  * What MiniLM adds to ggml's CPU: an operator with a kernel in Java ({@link PoolNormalize}), a
- * built-in operation computed in Java ({@link GeluErf}), and an operator with a kernel in C ({@link
- * ResidualNorm}). All users in the process share one registration; the last one to close withdraws
- * it.
+ * built-in operation computed in Java ({@link GeluErf}), an operator with a kernel in C ({@link
+ * ResidualNorm}), and the bundled library's matrix products. All users in the process share one
+ * registration; the last one to close withdraws it.
  */
 final class MiniLmExtensions implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(MiniLmExtensions.class);
@@ -23,6 +24,11 @@ final class MiniLmExtensions implements AutoCloseable {
   private static int users;
   private static @Nullable Registered registered;
   private static @Nullable Registration geluErf;
+  private static @Nullable LibraryRegistration products;
+
+  // They would take over what the example shows in Java.
+  private static final Set<String> SWITCHED_OFF =
+      Set.of("cpu.mul_mat_bias_gelu_erf", "cpu.gelu_erf");
 
   private boolean closed;
 
@@ -45,6 +51,12 @@ final class MiniLmExtensions implements AutoCloseable {
       if (geluErf == null) {
         geluErf = layer.register(cpu, GeluErf.KERNEL);
       }
+      if (products == null) {
+        products = layer.register(cpu, KernelLibrary.bundled("cpu"));
+        products.registrations().stream()
+            .filter(registration -> SWITCHED_OFF.contains(registration.name()))
+            .forEach(registration -> registration.setEnabled(false));
+      }
       users++;
       return new MiniLmExtensions();
     }
@@ -61,21 +73,32 @@ final class MiniLmExtensions implements AutoCloseable {
       if (users == 0 && registered != null) {
         registered.close();
         registered = null;
-        withdrawOverride();
+        withdrawOverrides();
       }
     }
   }
 
-  // Other programs of this process have graphs with GELU_ERF too, and may be using the override.
-  private static void withdrawOverride() {
-    if (geluErf == null) {
-      return;
-    }
-    try {
-      geluErf.close();
+  // Other programs of this process have such operations too, and may be using the overrides.
+  private static void withdrawOverrides() {
+    if (withdraw(geluErf)) {
       geluErf = null;
+    }
+    if (withdraw(products)) {
+      products = null;
+    }
+  }
+
+  private static boolean withdraw(@Nullable AutoCloseable override) {
+    try {
+      if (override != null) {
+        override.close();
+      }
+      return true;
     } catch (IllegalStateException e) {
-      LOG.info("{} stays registered: {}", geluErf.name(), e.getMessage());
+      LOG.info("an override stays registered: {}", e.getMessage());
+      return false;
+    } catch (Exception e) {
+      throw new AssertionError("registrations throw nothing checked", e);
     }
   }
 

@@ -81,7 +81,8 @@ class MiniLmEncoderTest {
           .containsEntry("minilm.pool_normalize.v1", Map.of("minilm.pool_normalize.java", 1L))
           .containsEntry("UNARY", Map.of("minilm.gelu_erf.java", 6L))
           .containsEntry("minilm.residual_norm.v1", Map.of("minilm.residual_norm.c", 12L))
-          .containsEntry("MUL_MAT", Map.of("ggml", 48L));
+          .containsEntry(
+              "MUL_MAT", Map.of("cpu.mul_mat_bias", 24L, "cpu.mul_mat_f32", 12L, "ggml", 12L));
     }
   }
 
