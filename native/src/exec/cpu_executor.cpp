@@ -8,6 +8,10 @@
 
 #include <chrono>
 #include <cstring>
+
+#if defined(__SANITIZE_THREAD__)
+#    include <sanitizer/tsan_interface.h>
+#endif
 #include <utility>
 
 namespace ggml_ext::exec {
@@ -18,11 +22,34 @@ struct task {
     plan::step * s       = nullptr;
     failure *    f       = nullptr;
     int          phase   = 0;
-    bool         counted = false; // the last phase counts the execution
+    bool         counted = false;   // the last phase counts the execution
+    task *       next    = nullptr; // behind the barrier
+};
+
+// ggml's barrier orders all tasks of a phase before those of the next. ggml is not built with the thread sanitizer, which
+// therefore does not see that; it is told here. Tasks of one phase stay unordered for it, as they are.
+class barrier_annotation {
+public:
+#if defined(__SANITIZE_THREAD__)
+    explicit barrier_annotation(const task & t) : next_(t.next) { __tsan_acquire(const_cast<task *>(&t)); }
+    ~barrier_annotation() {
+        if (next_ != nullptr) {
+            __tsan_release(next_);
+        }
+    }
+    barrier_annotation(const barrier_annotation &)             = delete;
+    barrier_annotation & operator=(const barrier_annotation &) = delete;
+
+private:
+    task * next_;
+#else
+    explicit barrier_annotation(const task &) {}
+#endif
 };
 
 void run_task(ggml_tensor * /* dst */, int ith, int nth, void * userdata) {
-    const task & t = *static_cast<const task *>(userdata);
+    const task &                              t = *static_cast<const task *>(userdata);
+    [[maybe_unused]] const barrier_annotation annotation(t);
     // the graph's thread count is the largest of all nodes' n_tasks: a proxy limits its own
     const int most = t.s->prepared.n_tasks;
     const int n    = most > 0 && most < nth ? most : nth;
@@ -95,7 +122,7 @@ std::shared_ptr<cpu_executor::program> cpu_executor::build(plan::plan & p) const
         }
         ggml_tensor * output = p.nodes[next - 1];
         for (int phase = 0; phase < s->prepared.n_phases; ++phase) {
-            program->tasks.push_back({s.get(), &program->f, phase, phase == s->prepared.n_phases - 1});
+            program->tasks.push_back({s.get(), &program->f, phase, phase == s->prepared.n_phases - 1, nullptr});
             program->proxies.push_back(*output);
             set_custom(program->proxies.back(), g_.op.custom, run_task, s->prepared.n_tasks, &program->tasks.back());
             program->nodes.push_back(&program->proxies.back());
@@ -105,6 +132,9 @@ std::shared_ptr<cpu_executor::program> cpu_executor::build(plan::plan & p) const
     program->nodes.insert(program->nodes.end(), p.nodes.begin() + next, p.nodes.end());
     open.end = static_cast<int>(program->nodes.size());
     program->segments.push_back(open);
+    for (size_t i = 1; i < program->tasks.size(); ++i) {
+        program->tasks[i - 1].next = &program->tasks[i];
+    }
     return program;
 }
 

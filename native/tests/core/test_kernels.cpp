@@ -204,8 +204,10 @@ TEST_CASE("KERNEL-6: a CPU backend in reference mode runs no override") {
     attached_cpu();
     struct callbacks {
         static int32_t yes(const ggml_ext_node *, void *) { return 1; }
-        static int     run(const ggml_ext_exec_params * p, int32_t, int32_t, int32_t, void *) {
-            static_cast<float *>(p->nodes[0]->dst->data)[0] = 42.0f;
+        static int     run(const ggml_ext_exec_params * p, int32_t, int32_t ith, int32_t, void *) {
+            if (ith == 0) {
+                static_cast<float *>(p->nodes[0]->dst->data)[0] = 42.0f;
+            }
             return 0;
         }
     };
