@@ -85,7 +85,16 @@ int runtime::attach(ggml_backend_device * device) {
         (*of_reg)->reg = attached->reg;
     }
     patched_registry & reg = **of_reg;
+    size_t entry = 0;
+    while (entry < n_latest_.load() && latest_[entry].load()->device != device) {
+        ++entry;
+    }
+    if (entry == MAX_DEVICES) {
+        return fail(GGML_EXT_STATUS_UNSUPPORTED, "device %s: more than %zu devices", ggml_.fn.ggml_backend_dev_name(device), MAX_DEVICES);
+    }
     devices_.push_back(std::move(attached));
+    latest_[entry].store(devices_.back().get(), std::memory_order_release);
+    n_latest_.store(std::max(n_latest_.load(), entry + 1), std::memory_order_release);
 
     // all that can fail is done: patch
     if (++reg.n_devices == 1) {
@@ -181,14 +190,15 @@ int runtime::attach_backend_locked(attached_device & device, ggml_backend * back
 }
 
 attached_device * runtime::find(const ggml_backend_device * device) const {
-    std::shared_lock<std::shared_mutex> lock(mutex_);
-    const auto found = std::find_if(devices_.begin(), devices_.end(), [device](const auto & d) { return d->device == device; });
-    if (found != devices_.end()) {
-        return found->get();
+    // a detached one too: for calls that were on their way when it was detached
+    const size_t n = n_latest_.load(std::memory_order_acquire);
+    for (size_t i = 0; i < n; ++i) {
+        attached_device * attached = latest_[i].load(std::memory_order_acquire);
+        if (attached->device == device) {
+            return attached;
+        }
     }
-    // a call that was on its way when the device was detached
-    const auto gone = std::find_if(detached_.rbegin(), detached_.rend(), [device](const auto & d) { return d->device == device; });
-    return gone == detached_.rend() ? nullptr : gone->get();
+    return nullptr;
 }
 
 std::shared_ptr<attached_backend> runtime::find(const ggml_backend * backend) const {

@@ -3,6 +3,7 @@
 
 #include "interpose/device.h"
 
+#include <array>
 #include <shared_mutex>
 #include <unordered_map>
 #include <vector>
@@ -53,6 +54,11 @@ private:
     mutable std::shared_mutex                                             mutex_;
     std::vector<std::unique_ptr<attached_device>>                         devices_; // live ones
     std::vector<std::unique_ptr<attached_device>>                         detached_; // kept: queries may still be inside
+
+    // for find: queries come for every node of every graph, so they take no lock. One entry a device, its latest attachment.
+    static constexpr size_t                                 MAX_DEVICES = 64;
+    std::array<std::atomic<attached_device *>, MAX_DEVICES> latest_{};
+    std::atomic<size_t>                                     n_latest_{0};
     std::vector<std::unique_ptr<patched_registry>>                        registries_;
     std::unordered_map<const ggml_backend *, std::shared_ptr<attached_backend>> backends_;
 };
