@@ -6,7 +6,6 @@
 
 #include "support/status.h"
 
-#include <chrono>
 #include <cstring>
 
 #if defined(__SANITIZE_THREAD__)
@@ -56,23 +55,15 @@ void run_task(ggml_tensor * /* dst */, int ith, int nth, void * userdata) {
     if (ith >= n || t.f->any()) {
         return;
     }
-    const kernel & k     = *t.s->k;
-    const bool     timed = ith == 0 && profiling();
-    const auto     start = timed ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point();
+    const kernel &   k = *t.s->k;
+    const step_timer timer(*t.s, ith == 0 && profiling());
     set_last_error("");
     const int status = k.desc.run(&t.s->exec, t.phase, ith, n, k.desc.user_data);
     if (status != GGML_EXT_STATUS_SUCCESS) {
         t.f->report(k, status);
     }
-    if (timed) {
-        const auto ns = static_cast<uint64_t>(
-            std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - start).count());
-        k.counters.time_ns.fetch_add(ns, std::memory_order_relaxed);
-        t.s->time_ns.fetch_add(ns, std::memory_order_relaxed);
-    }
     if (ith == 0 && t.counted) {
-        k.counters.executed.fetch_add(1, std::memory_order_relaxed);
-        t.s->executed.fetch_add(1, std::memory_order_relaxed);
+        count_executed(*t.s);
     }
 }
 
@@ -81,10 +72,7 @@ void set_custom(ggml_tensor & proxy, int32_t op_custom, custom_function function
     proxy.op            = op_custom;
     std::memset(proxy.src, 0, sizeof(proxy.src));
     std::memset(proxy.op_params, 0, sizeof(proxy.op_params));
-    auto * params = reinterpret_cast<char *>(proxy.op_params);
-    std::memcpy(params, &function, sizeof(function));
-    std::memcpy(params + 8, &tasks, sizeof(tasks));
-    std::memcpy(params + 16, &userdata, sizeof(userdata));
+    set_custom_params(proxy, function, tasks, userdata);
 }
 
 struct segment {
@@ -170,8 +158,6 @@ int32_t cpu_executor::compute(attached_backend & backend, plan::plan & p, ggml_c
             if (status != GGML_EXT_STATUS_SUCCESS) {
                 return program.f.result();
             }
-            range.whole->k->counters.executed.fetch_add(1, std::memory_order_relaxed);
-            range.whole->executed.fetch_add(1, std::memory_order_relaxed);
         }
     }
     return GGML_COMPUTE_SUCCESS;

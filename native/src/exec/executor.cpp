@@ -4,7 +4,6 @@
 #include "support/status.h"
 
 #include <algorithm>
-#include <chrono>
 
 namespace ggml_ext::exec {
 
@@ -110,14 +109,29 @@ graph_copy::graph_copy(const ggml_cgraph * like, ggml_tensor ** nodes, int n_nod
     graph.uid     = 0; // other backends take a non-zero one for "the same graph as before"
 }
 
-int run_step(const plan::step & s, failure & f) {
+step_timer::~step_timer() {
+    if (step_ != nullptr) {
+        const auto ns = static_cast<uint64_t>(
+            std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - start_).count());
+        step_->k->counters.time_ns.fetch_add(ns, std::memory_order_relaxed);
+        step_->time_ns.fetch_add(ns, std::memory_order_relaxed);
+    }
+}
+
+void count_executed(plan::step & s) {
+    s.k->counters.executed.fetch_add(1, std::memory_order_relaxed);
+    s.executed.fetch_add(1, std::memory_order_relaxed);
+}
+
+int run_step(plan::step & s, failure & f) {
     const kernel & k      = *s.k;
-    const auto     start  = std::chrono::steady_clock::now();
     int            status = GGML_EXT_STATUS_SUCCESS;
     const auto &   ne     = s.nodes.back()->dst->ne;
     if (std::any_of(ne, ne + GGML_EXT_MAX_DIMS, [](int64_t n) { return n == 0; })) {
+        count_executed(s);
         return status; // nothing to compute; ggml skips such nodes too
     }
+    const step_timer timer(s, profiling());
     set_last_error("");
     if (k.desc.execute != nullptr) {
         status = k.desc.execute(&s.exec, k.desc.user_data);
@@ -129,11 +143,8 @@ int run_step(const plan::step & s, failure & f) {
     if (status != GGML_EXT_STATUS_SUCCESS) {
         f.report(k, status);
     }
-    if (profiling()) {
-        const auto ns = static_cast<uint64_t>(
-            std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - start).count());
-        k.counters.time_ns.fetch_add(ns, std::memory_order_relaxed);
-        const_cast<plan::step &>(s).time_ns.fetch_add(ns, std::memory_order_relaxed);
+    if (status == GGML_EXT_STATUS_SUCCESS) {
+        count_executed(s);
     }
     return status;
 }

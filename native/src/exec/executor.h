@@ -4,6 +4,8 @@
 #include "interpose/device.h"
 #include "plan/plan.h"
 
+#include <chrono>
+
 namespace ggml_ext::exec {
 
 class executor {
@@ -81,7 +83,26 @@ private:
     const attached_backend * before_;
 };
 
-// Runs one step on the calling thread (both forms). Returns a status; failures are reported to `f`.
-int run_step(const plan::step & s, failure & f);
+// Adds what passes until its end to a step's and its kernel's time; nothing where `timed` is false.
+class step_timer {
+public:
+    step_timer(plan::step & s, bool timed) : step_(timed ? &s : nullptr) {
+        if (timed) {
+            start_ = std::chrono::steady_clock::now();
+        }
+    }
+    ~step_timer();
+    step_timer(const step_timer &)             = delete;
+    step_timer & operator=(const step_timer &) = delete;
+
+private:
+    plan::step *                          step_;
+    std::chrono::steady_clock::time_point start_;
+};
+
+void count_executed(plan::step & s);
+
+// Runs one step on the calling thread (both forms) and counts it. Returns a status; failures are reported to `f`.
+int run_step(plan::step & s, failure & f);
 
 } // namespace ggml_ext::exec

@@ -76,7 +76,6 @@ int run_on_this_thread(const abi::ggml & g, ggml_tensor * dst, const op_registra
         f.result(); // its message names the kernel
         return status;
     }
-    k->counters.executed.fetch_add(1, std::memory_order_relaxed);
     return GGML_EXT_STATUS_SUCCESS;
 }
 

@@ -34,8 +34,6 @@ int32_t range_executor::compute(attached_backend & backend, plan::plan & p, ggml
         if (run_step(*s, failure_) != GGML_EXT_STATUS_SUCCESS) {
             return failure_.result();
         }
-        s->k->counters.executed.fetch_add(1, std::memory_order_relaxed);
-        s->executed.fetch_add(1, std::memory_order_relaxed);
         next = s->first + s->count;
     }
     return native(next, static_cast<int>(p.nodes.size()));

@@ -32,6 +32,13 @@ const op_registration * operator_of(const abi::ggml & g, const ggml_tensor * nod
     return op;
 }
 
+void set_custom_params(ggml_tensor & node, custom_function function, int32_t n_tasks, const void * userdata) {
+    auto * params = reinterpret_cast<char *>(node.op_params);
+    std::memcpy(params, &function, sizeof(function));
+    std::memcpy(params + 8, &n_tasks, sizeof(n_tasks));
+    std::memcpy(params + 16, &userdata, sizeof(userdata));
+}
+
 const char * op_name_of(const abi::ggml & g, const ggml_tensor * node) {
     if (const op_registration * op = operator_of(g, node)) {
         return op->name.c_str();

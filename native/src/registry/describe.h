@@ -14,6 +14,9 @@ custom_function marker();
 // the operator of a node that op_create made, NULL for any other node
 const op_registration * operator_of(const abi::ggml & g, const ggml_tensor * node);
 
+// ggml's own parameters of op CUSTOM
+void set_custom_params(ggml_tensor & node, custom_function function, int32_t n_tasks, const void * userdata);
+
 // bytes of op_params before the attributes: ggml's own parameters of op CUSTOM (function, n_tasks, userdata)
 constexpr size_t ATTRS_OFFSET = 24;
 

@@ -95,15 +95,9 @@ int op_create(const abi::ggml & g, ggml_context * ctx, const op_use & use, int32
     for (int i = 0; i < n_src; ++i) {
         node->src[i] = src[i];
     }
-    const custom_function   function   = marker();
-    const int32_t           n_tasks    = 1;
-    const op_registration * registered = &op;
-    auto *                  params     = reinterpret_cast<char *>(node->op_params);
-    std::memcpy(params, &function, sizeof(function));
-    std::memcpy(params + 8, &n_tasks, sizeof(n_tasks));
-    std::memcpy(params + 16, &registered, sizeof(registered));
+    set_custom_params(*node, marker(), 1, &op);
     if (attrs_size > 0) {
-        std::memcpy(params + ATTRS_OFFSET, attrs, attrs_size);
+        std::memcpy(reinterpret_cast<char *>(node->op_params) + ATTRS_OFFSET, attrs, attrs_size);
     }
     *out = node;
     return GGML_EXT_STATUS_SUCCESS;
