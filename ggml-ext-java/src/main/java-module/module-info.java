@@ -7,5 +7,6 @@ module org.ggmlext {
 
   exports org.ggmlext;
   exports org.ggmlext.ext;
+  exports org.ggmlext.ext.ops;
   exports org.ggmlext.kit;
 }

@@ -86,9 +86,13 @@ public final class Extensions {
    * Makes an operator known.
    *
    * @throws IllegalArgumentException if its name is not a versioned name, or taken; what has it
-   *     stays
+   *     stays; or if a library registers it ({@link Operator#ofLibrary})
    */
   public Registration register(Operator<?> operator) {
+    if (operator.isOfLibrary()) {
+      throw new IllegalArgumentException(
+          operator.name() + " comes from a kernel library: register that on a device");
+    }
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment out = arena.allocate(ValueLayout.ADDRESS);
       ExtStatus.check(

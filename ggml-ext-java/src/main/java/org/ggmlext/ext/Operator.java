@@ -23,13 +23,19 @@ public final class Operator<A extends Record> {
   private final Class<A> attributesType;
   private final AttributeCodec<A> codec;
   private final Inference<A> inference;
+  private final boolean ofLibrary;
 
   private Operator(
-      String name, Class<A> attributesType, AttributeCodec<A> codec, Inference<A> inference) {
+      String name,
+      Class<A> attributesType,
+      AttributeCodec<A> codec,
+      Inference<A> inference,
+      boolean ofLibrary) {
     this.name = Objects.requireNonNull(name, "name");
     this.attributesType = attributesType;
     this.codec = codec;
     this.inference = Objects.requireNonNull(inference, "inference");
+    this.ofLibrary = ofLibrary;
   }
 
   /**
@@ -55,7 +61,25 @@ public final class Operator<A extends Record> {
    */
   public static <A extends Record> Operator<A> of(
       String name, Class<A> attributes, MethodHandles.Lookup lookup, Inference<A> inference) {
-    return new Operator<>(name, attributes, AttributeCodec.of(attributes, lookup), inference);
+    return new Operator<>(
+        name, attributes, AttributeCodec.of(attributes, lookup), inference, false);
+  }
+
+  /**
+   * An operator that a {@linkplain KernelLibrary native library} registers, its inference included.
+   * Nodes of it can be made once the library is registered; it cannot be registered itself.
+   *
+   * @param name as the library spells it
+   * @param attributes a record with the fields of the library's struct, in its order
+   * @param lookup {@link MethodHandles#lookup()} of a class in the record's module
+   */
+  public static <A extends Record> Operator<A> ofLibrary(
+      String name, Class<A> attributes, MethodHandles.Lookup lookup) {
+    Inference<A> none =
+        (sources, values) -> {
+          throw new IllegalStateException(name + " is inferred by its library");
+        };
+    return new Operator<>(name, attributes, AttributeCodec.of(attributes, lookup), none, true);
   }
 
   /** An operator without attributes. */
@@ -110,6 +134,10 @@ public final class Operator<A extends Record> {
               + "(...)");
     }
     return NodeCreation.create(context, name, new byte[0], sources);
+  }
+
+  boolean isOfLibrary() {
+    return ofLibrary;
   }
 
   A decode(byte[] bytes) {

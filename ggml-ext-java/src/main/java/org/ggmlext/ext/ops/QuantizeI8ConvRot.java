@@ -1,0 +1,53 @@
+package org.ggmlext.ext.ops;
+
+import java.lang.invoke.MethodHandles;
+import org.ggmlext.Context;
+import org.ggmlext.Tensor;
+import org.ggmlext.ext.Operator;
+
+/**
+ * {@code sd.quantize_i8_convrot.v1}: rows of F32 to INT8, with a rotation of each group of features
+ * before, which spreads outliers over their group. A linear layer whose weights were rotated in the
+ * same way gives what it gave without.
+ */
+public final class QuantizeI8ConvRot {
+  private static final int ROWS = 4;
+
+  record Attributes(int group) {}
+
+  private static final Operator<Attributes> OPERATOR =
+      Operator.ofLibrary("sd.quantize_i8_convrot.v1", Attributes.class, MethodHandles.lookup());
+
+  private QuantizeI8ConvRot() {}
+
+  /**
+   * Makes the node.
+   *
+   * @param nodes where the node is made
+   * @param x F32 [K, M, ...], its rows evenly spaced
+   * @param group features that are rotated together: 1 (none), 4, 16, 64 or 256; divides K
+   * @return the packed rows, I8 [{@link #packedSize}]: those of x, padded with zeros to a multiple
+   *     of four rows, then an F32 scale for each row of x
+   * @throws IllegalArgumentException if a type or shape is another
+   * @throws IllegalStateException if the kernel library is not registered
+   */
+  public static Tensor create(Context nodes, Tensor x, int group) {
+    return OPERATOR.create(nodes, new Attributes(group), x);
+  }
+
+  /**
+   * Bytes of packed rows.
+   *
+   * @throws ArithmeticException if a long cannot count them
+   */
+  public static long packedSize(long rows, long features) {
+    long padded = Math.multiplyExact(Math.ceilDiv(rows, (long) ROWS), ROWS);
+    return Math.addExact(
+        Math.multiplyExact(padded, features), Math.multiplyExact(rows, Float.BYTES));
+  }
+
+  /** Where the scales of packed rows begin, in bytes. */
+  public static long scalesOffset(long rows, long features) {
+    return packedSize(rows, features) - rows * Float.BYTES;
+  }
+}
