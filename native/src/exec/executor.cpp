@@ -32,6 +32,25 @@ current_backend_scope::~current_backend_scope() {
     current = before_;
 }
 
+namespace {
+int no_service(const attached_backend & backend, const char * kind) {
+    return fail(GGML_EXT_STATUS_UNSUPPORTED, "SERV-2: backend %s is not a %s backend",
+                backend.device->ggml->fn.ggml_backend_name(backend.backend), kind);
+}
+} // namespace
+
+int executor::parallel(attached_backend & backend, ggml_ext_parallel_task, void *) {
+    return no_service(backend, "CPU");
+}
+
+int executor::cuda_context(attached_backend & backend, ggml_ext_cuda_context &) {
+    return no_service(backend, "CUDA");
+}
+
+int executor::cuda_blas(attached_backend & backend, void **) {
+    return no_service(backend, "CUDA");
+}
+
 void failure::reset() {
     status_.store(GGML_EXT_STATUS_SUCCESS);
     message_.clear();
@@ -123,12 +142,14 @@ void count_executed(plan::step & s) {
     s.executed.fetch_add(1, std::memory_order_relaxed);
 }
 
-int run_step(plan::step & s, failure & f) {
+int run_step(plan::step & s, failure & f, bool count) {
     const kernel & k      = *s.k;
     int            status = GGML_EXT_STATUS_SUCCESS;
     const auto &   ne     = s.nodes.back()->dst->ne;
     if (std::any_of(ne, ne + GGML_EXT_MAX_DIMS, [](int64_t n) { return n == 0; })) {
-        count_executed(s);
+        if (count) {
+            count_executed(s);
+        }
         return status; // nothing to compute; ggml skips such nodes too
     }
     const step_timer timer(s, profiling());
@@ -142,8 +163,7 @@ int run_step(plan::step & s, failure & f) {
     }
     if (status != GGML_EXT_STATUS_SUCCESS) {
         f.report(k, status);
-    }
-    if (status == GGML_EXT_STATUS_SUCCESS) {
+    } else if (count) {
         count_executed(s);
     }
     return status;

@@ -19,11 +19,14 @@ public:
     // bytes of scratch memory that are not in ggml's allocator
     virtual size_t workspace_size() const = 0;
 
-    // service ggml_ext_cpu_parallel_v1
-    virtual int parallel(attached_backend & backend, ggml_ext_parallel_task task, void * context) = 0;
+    // services ggml_ext_cpu_parallel_v1, ggml_ext_cuda_context_v1, ggml_ext_cuda_blas_v1; a backend that has none refuses
+    virtual int parallel(attached_backend & backend, ggml_ext_parallel_task task, void * context);
+    virtual int cuda_context(attached_backend & backend, ggml_ext_cuda_context & out);
+    virtual int cuda_blas(attached_backend & backend, void ** handle);
 };
 
-std::unique_ptr<executor> make_executor(const attached_device & device, ggml_backend * backend);
+// a status
+int make_executor(const attached_device & device, ggml_backend * backend, std::unique_ptr<executor> & out);
 
 // The first failure of one compute; kernels may report from any thread.
 class failure {
@@ -102,7 +105,7 @@ private:
 
 void count_executed(plan::step & s);
 
-// Runs one step on the calling thread (both forms) and counts it. Returns a status; failures are reported to `f`.
-int run_step(plan::step & s, failure & f);
+// Runs one step on the calling thread (both forms) and counts it where `count` says so. Returns a status; failures are reported to `f`.
+int run_step(plan::step & s, failure & f, bool count = true);
 
 } // namespace ggml_ext::exec

@@ -1,15 +1,24 @@
 #include "exec/range_executor.h"
 
 #include "exec/cpu_executor.h"
+#include "exec/cuda_executor.h"
 #include "support/status.h"
 
 namespace ggml_ext::exec {
 
-std::unique_ptr<executor> make_executor(const attached_device & device, ggml_backend * backend) {
-    if (device.is_cpu) {
-        return std::make_unique<cpu_executor>(*device.ggml, backend);
+int make_executor(const attached_device & device, ggml_backend * backend, std::unique_ptr<executor> & out) {
+    if (device.cuda != nullptr) {
+        auto made = std::make_unique<cuda_executor>(device, backend);
+        if (const int status = made->open(); status != GGML_EXT_STATUS_SUCCESS) {
+            return status;
+        }
+        out = std::move(made);
+    } else if (device.is_cpu) {
+        out = std::make_unique<cpu_executor>(*device.ggml, backend);
+    } else {
+        out = std::make_unique<range_executor>(*device.ggml, backend);
     }
-    return std::make_unique<range_executor>(*device.ggml, backend);
+    return GGML_EXT_STATUS_SUCCESS;
 }
 
 int32_t range_executor::compute(attached_backend & backend, plan::plan & p, ggml_cgraph * graph) {
@@ -37,10 +46,6 @@ int32_t range_executor::compute(attached_backend & backend, plan::plan & p, ggml
         next = s->first + s->count;
     }
     return native(next, static_cast<int>(p.nodes.size()));
-}
-
-int range_executor::parallel(attached_backend & backend, ggml_ext_parallel_task /* task */, void * /* context */) {
-    return fail(GGML_EXT_STATUS_UNSUPPORTED, "SERV-2: backend %s is not a CPU backend", g_.fn.ggml_backend_name(backend.backend));
 }
 
 } // namespace ggml_ext::exec

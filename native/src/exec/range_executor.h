@@ -11,7 +11,6 @@ public:
     range_executor(const abi::ggml & g, ggml_backend * backend) : g_(g), own_(g, backend) {}
     int32_t compute(attached_backend & backend, plan::plan & p, ggml_cgraph * graph) override;
     size_t  workspace_size() const override { return own_.size(); }
-    int     parallel(attached_backend & backend, ggml_ext_parallel_task task, void * context) override;
 
 private:
     const abi::ggml & g_;

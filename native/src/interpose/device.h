@@ -1,6 +1,7 @@
 #pragma once
 // A device whose tables are patched, and the backends made from it.
 
+#include "cuda/device.h"
 #include "registry/registry.h"
 
 #include <memory>
@@ -29,6 +30,7 @@ struct attached_device {
     ggml_backend_device *    device = nullptr;
     struct ggml_backend_reg * reg   = nullptr;
     bool                     is_cpu = false;
+    std::shared_ptr<const cuda::device> cuda; // NULL: no CUDA device
     supports_op_fn           native_supports_op   = nullptr;
     init_backend_fn          native_init_backend  = nullptr;
     mutable snapshot_cell    kernels;

@@ -70,6 +70,14 @@ int runtime::attach(ggml_backend_device * device) {
         }
     }
 
+    if (cuda::is_cuda(ggml_, attached->reg)) {
+        attached->cuda = cuda::open_device(ggml_, device, abi::slot_of(device, ggml_.slot.dev_supports_op));
+        if (attached->cuda == nullptr) {
+            const std::string reason = last_error();
+            return fail(GGML_EXT_STATUS_UNSUPPORTED, "device %s: %s", ggml_.fn.ggml_backend_dev_name(device), reason.c_str());
+        }
+    }
+
     void *& supports = abi::slot_of(device, ggml_.slot.dev_supports_op);
     void *& init     = abi::slot_of(device, ggml_.slot.dev_init_backend);
     attached->native_supports_op  = reinterpret_cast<supports_op_fn>(supports);
@@ -170,7 +178,9 @@ int runtime::attach_backend_locked(attached_device & device, ggml_backend * back
     attached->device   = &device;
     attached->backend  = backend;
     attached->plans    = std::make_unique<plan::backend_plans>(device, backend);
-    attached->executor = exec::make_executor(device, backend);
+    if (const int status = exec::make_executor(device, backend, attached->executor); status != GGML_EXT_STATUS_SUCCESS) {
+        return status;
+    }
 
     void *& compute                 = abi::slot_of(backend, ggml_.slot.backend_graph_compute);
     void *& free                    = abi::slot_of(backend, ggml_.slot.backend_free);

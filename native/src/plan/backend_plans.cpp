@@ -136,7 +136,8 @@ void backend_plans::plan_before_allocation(ggml_cgraph * graph) {
         p = nullptr;
     }
     if (p == nullptr) {
-        p                = planner_.before_allocation(graph, *kernels, !has_pipeline_copies(graph));
+        const bool fuse  = !has_pipeline_copies(graph) && (planner_.device.cuda == nullptr || planner_.device.cuda->fusion);
+        p                = planner_.before_allocation(graph, *kernels, fuse);
         p->stale         = stale;
         p->print_ordered = p->found == p->nodes ? p->print : print_nodes(graph->nodes, graph->n_nodes);
         if (!stale) {

@@ -48,7 +48,13 @@ selection select_kernel(const attached_device & device, const snapshot & kernels
             refusals->push_back({node_index, k.name, std::move(why)});
         }
     };
+    // CAP-3: who asks ggml for cuBLAS gets it
+    const bool cublas = native && device.cuda != nullptr && device.cuda->force_cublas && (node->op == g.op.mul_mat || node->op == g.op.mul_mat_id);
     for (const kernel_ptr & k : offers) {
+        if (cublas) {
+            refuse(*k, "GGML_CUDA_FORCE_CUBLAS is set");
+            continue;
+        }
         if (!k->active()) {
             refuse(*k, "switched off");
             continue;

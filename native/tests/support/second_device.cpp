@@ -1,55 +1,15 @@
 #include "support/second_device.h"
 
-#include <dlfcn.h>
+#include "support/table_words.h"
 
-#include <array>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
-#include <utility>
 
 namespace ggml_ext::test {
 
 namespace {
 
-constexpr int N_WORDS = 32;
-using words           = std::array<void *, N_WORDS>;
-
 using init_function     = ggml_backend * (*) (ggml_backend_device *, const char *);
 using supports_function = bool (*)(ggml_backend_device *, const ggml_tensor *);
-
-template <typename F> F find(const char * name) {
-    void * symbol = dlsym(dlopen(stock().base_path.c_str(), RTLD_NOW | RTLD_NOLOAD), name);
-    if (symbol == nullptr) {
-        std::fprintf(stderr, "stock ggml for tests: it has no %s\n", name);
-        std::exit(2);
-    }
-    return reinterpret_cast<F>(symbol);
-}
-
-int              fired;
-alignas(64) char nothing[256];
-
-template <int WORD> void * stub() {
-    fired = WORD;
-    return nothing;
-}
-
-template <int... WORD> words all_stubs(std::integer_sequence<int, WORD...>) {
-    return { reinterpret_cast<void *>(&stub<WORD>)... };
-}
-
-// the word of an object's table that a public function calls
-template <typename Call> int word_called(Call && call) {
-    words object = all_stubs(std::make_integer_sequence<int, N_WORDS>());
-    fired        = -1;
-    call(object.data());
-    if (fired < 0) {
-        std::fprintf(stderr, "the second device for tests: a table of this ggml is not as expected\n");
-        std::exit(2);
-    }
-    return fired;
-}
 
 struct device_parts {
     words             device{};
@@ -83,15 +43,15 @@ device_parts make_parts() {
     std::memcpy(p.device.data(), static_cast<void *>(stock().cpu), sizeof(p.device));
     const int init     = word_called([](void * d) { stock().base.ggml_backend_dev_init(static_cast<ggml_backend_device *>(d), nullptr); });
     const int supports = word_called([](void * d) { stock().base.ggml_backend_dev_supports_op(static_cast<ggml_backend_device *>(d), nullptr); });
-    const int name     = word_called(find<device_call>("ggml_backend_dev_name"));
-    const int type     = word_called(find<device_call>("ggml_backend_dev_type"));
-    const int memory   = word_called(find<device_call>("ggml_backend_dev_buffer_type"));
-    const int may_use  = word_called([](void * d) { find<bool (*)(void *, void *)>("ggml_backend_dev_supports_buft")(d, d); });
-    const int is_host  = word_called(find<device_call>("ggml_backend_buft_is_host"));
+    const int name     = word_called(find_in_base<device_call>("ggml_backend_dev_name"));
+    const int type     = word_called(find_in_base<device_call>("ggml_backend_dev_type"));
+    const int memory   = word_called(find_in_base<device_call>("ggml_backend_dev_buffer_type"));
+    const int may_use  = word_called([](void * d) { find_in_base<bool (*)(void *, void *)>("ggml_backend_dev_supports_buft")(d, d); });
+    const int is_host  = word_called(find_in_base<device_call>("ggml_backend_buft_is_host"));
     p.cpu_init         = reinterpret_cast<init_function>(p.device[init]);
     p.cpu_supports     = reinterpret_cast<supports_function>(p.device[supports]);
 
-    std::memcpy(p.memory.data(), find<void * (*) (void *)>("ggml_backend_dev_buffer_type")(stock().cpu), sizeof(p.memory));
+    std::memcpy(p.memory.data(), find_in_base<void * (*) (void *)>("ggml_backend_dev_buffer_type")(stock().cpu), sizeof(p.memory));
     p.memory[is_host] = reinterpret_cast<void *>(+[](void *) { return false; });
 
     p.device[init]     = reinterpret_cast<void *>(&init_second);

@@ -1,0 +1,39 @@
+#include "cuda/driver.h"
+
+#include "support/status.h"
+
+namespace ggml_ext::cuda {
+
+std::shared_ptr<const driver> load_driver() {
+    auto cu = std::make_shared<driver>();
+    if (!cu->library.open({"libcuda.so.1", "libcuda.so"})) {
+        fail(GGML_EXT_STATUS_UNSUPPORTED, "the CUDA driver, libcuda.so.1, cannot be loaded: %s", dlerror());
+        return nullptr;
+    }
+#define GGML_EXT_CUDA_FIND(name, symbol, arguments)                                                                      \
+    cu->library.find(symbol, cu->name);                                                                                  \
+    if (cu->name == nullptr) {                                                                                           \
+        fail(GGML_EXT_STATUS_UNSUPPORTED, "the CUDA driver has no %s: CUDA 11.4 or later is needed", symbol);            \
+        return nullptr;                                                                                                  \
+    }
+    GGML_EXT_CUDA_FUNCTIONS(GGML_EXT_CUDA_FIND)
+#undef GGML_EXT_CUDA_FIND
+    if (check(*cu, cu->cuInit(0), "cuInit") != GGML_EXT_STATUS_SUCCESS ||
+        check(*cu, cu->cuDriverGetVersion(&cu->version), "cuDriverGetVersion") != GGML_EXT_STATUS_SUCCESS) {
+        return nullptr;
+    }
+    return cu;
+}
+
+int check(const driver & cu, CUresult result, const char * what) {
+    if (result == 0) {
+        return GGML_EXT_STATUS_SUCCESS;
+    }
+    const char * name = nullptr;
+    const char * text = nullptr;
+    cu.cuGetErrorName(result, &name);
+    cu.cuGetErrorString(result, &text);
+    return fail(GGML_EXT_STATUS_FAILED, "%s: %s (%d): %s", what, name != nullptr ? name : "unknown error", result, text != nullptr ? text : "");
+}
+
+} // namespace ggml_ext::cuda

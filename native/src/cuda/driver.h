@@ -1,0 +1,84 @@
+#pragma once
+// The CUDA driver (libcuda) as ggml-ext calls it: the few types and functions, declared here and found by name, so that the same
+// libggml-ext runs on hosts with and without CUDA. Streams, events and graphs of the driver are those of the CUDA runtime that
+// ggml uses; the runtime itself, of which a ggml may carry its own copy, is not needed.
+
+#include "support/shared_library.h"
+
+#include <cstdint>
+#include <memory>
+
+struct CUctx_st;
+struct CUstream_st;
+struct CUevent_st;
+struct CUgraph_st;
+struct CUgraphExec_st;
+
+namespace ggml_ext::cuda {
+
+using CUresult    = int; // 0: success
+using CUdevice    = int;
+using CUcontext   = CUctx_st *;
+using CUstream    = CUstream_st *;
+using CUevent     = CUevent_st *;
+using CUgraph     = CUgraph_st *;
+using CUgraphExec = CUgraphExec_st *;
+
+constexpr unsigned CU_STREAM_NON_BLOCKING         = 1;
+constexpr unsigned CU_EVENT_DISABLE_TIMING        = 2;
+constexpr int      CU_STREAM_CAPTURE_MODE_RELAXED = 2;
+
+enum CUstreamCaptureStatus : int {
+    CU_STREAM_CAPTURE_STATUS_NONE        = 0,
+    CU_STREAM_CAPTURE_STATUS_ACTIVE      = 1,
+    CU_STREAM_CAPTURE_STATUS_INVALIDATED = 2,
+};
+
+enum CUdevice_attribute : int {
+    CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR           = 75,
+    CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR           = 76,
+    CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED = 102,
+};
+
+// name as the driver's headers have it, name of the symbol, arguments
+#define GGML_EXT_CUDA_FUNCTIONS(F)                                                                          \
+    F(cuInit, "cuInit", (unsigned))                                                                         \
+    F(cuDriverGetVersion, "cuDriverGetVersion", (int *))                                                    \
+    F(cuGetErrorName, "cuGetErrorName", (CUresult, const char **))                                          \
+    F(cuGetErrorString, "cuGetErrorString", (CUresult, const char **))                                      \
+    F(cuDeviceGetCount, "cuDeviceGetCount", (int *))                                                        \
+    F(cuDeviceGetByPCIBusId, "cuDeviceGetByPCIBusId", (CUdevice *, const char *))                           \
+    F(cuDeviceGetAttribute, "cuDeviceGetAttribute", (int *, int, CUdevice))                                 \
+    F(cuDevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain", (CUcontext *, CUdevice))                        \
+    F(cuDevicePrimaryCtxRelease, "cuDevicePrimaryCtxRelease_v2", (CUdevice))                                \
+    F(cuCtxSetCurrent, "cuCtxSetCurrent", (CUcontext))                                                      \
+    F(cuStreamCreate, "cuStreamCreate", (CUstream *, unsigned))                                             \
+    F(cuStreamDestroy, "cuStreamDestroy_v2", (CUstream))                                                    \
+    F(cuStreamSynchronize, "cuStreamSynchronize", (CUstream))                                               \
+    F(cuStreamWaitEvent, "cuStreamWaitEvent", (CUstream, CUevent, unsigned))                                \
+    F(cuStreamIsCapturing, "cuStreamIsCapturing", (CUstream, CUstreamCaptureStatus *))                      \
+    F(cuStreamBeginCapture, "cuStreamBeginCapture_v2", (CUstream, int))                                     \
+    F(cuStreamEndCapture, "cuStreamEndCapture", (CUstream, CUgraph *))                                      \
+    F(cuEventCreate, "cuEventCreate", (CUevent *, unsigned))                                                \
+    F(cuEventDestroy, "cuEventDestroy_v2", (CUevent))                                                       \
+    F(cuEventRecord, "cuEventRecord", (CUevent, CUstream))                                                  \
+    F(cuGraphInstantiateWithFlags, "cuGraphInstantiateWithFlags", (CUgraphExec *, CUgraph, unsigned long long)) \
+    F(cuGraphLaunch, "cuGraphLaunch", (CUgraphExec, CUstream))                                              \
+    F(cuGraphDestroy, "cuGraphDestroy", (CUgraph))                                                          \
+    F(cuGraphExecDestroy, "cuGraphExecDestroy", (CUgraphExec))
+
+struct driver {
+#define GGML_EXT_CUDA_DECLARE(name, symbol, arguments) CUresult(*name) arguments = nullptr;
+    GGML_EXT_CUDA_FUNCTIONS(GGML_EXT_CUDA_DECLARE)
+#undef GGML_EXT_CUDA_DECLARE
+    shared_library library;
+    int            version = 0; // 13000: CUDA 13.0
+};
+
+// The initialised driver, NULL where there is none or it is too old; the reason is then the thread's last error.
+std::shared_ptr<const driver> load_driver();
+
+// A status; the message names `what` and the driver's own text.
+int check(const driver & cu, CUresult result, const char * what);
+
+} // namespace ggml_ext::cuda

@@ -1,0 +1,27 @@
+#pragma once
+// COMPAT-3: which devices a compiled CUDA library has code for, read from its file.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace ggml_ext::cuda {
+
+// One piece of device code in a fat binary.
+struct device_code {
+    bool     ptx;                // else machine code
+    int      arch;               // 90: compute capability 9.0
+    bool     arch_specific;      // as sm_90a: for that capability alone
+    int      ptx_major, ptx_minor; // version of the PTX language
+};
+
+// All different pieces in an ELF file; a status, INVALID_ARGUMENT where the file cannot be read as such.
+int read_device_code(const std::string & path, std::vector<device_code> & out);
+
+// Can a device of this compute capability run it, with a driver of this version (13000: CUDA 13.0)?
+bool runs_on(const device_code & code, int major, int minor, int driver_version);
+
+// "sm_86, sm_120a, PTX 9.1 for compute_89"
+std::string to_text(const std::vector<device_code> & codes);
+
+} // namespace ggml_ext::cuda

@@ -1,0 +1,154 @@
+// COMPAT-3, SERV-1/2 and ordering on a CUDA device of the fake driver.
+
+#include "cuda/fixture.h"
+
+#include "cuda/fat_binary.h"
+
+using namespace ggml_ext;
+using namespace ggml_ext::test;
+using cuda::device_code;
+using cuda::runs_on;
+
+TEST_CASE("COMPAT-3: a CUDA library without code for the device is refused by name, and CPU work goes on") {
+    cuda_device_options others;
+    others.library               = "fake_ggml_cuda_others";
+    ggml_backend_device * device = new_cuda_device(others);
+    attached_cpu();
+    fake_cuda_set_device(9, 0, true, 13000);
+    CHECK(ggml_ext_attach_device(device) == GGML_EXT_STATUS_UNSUPPORTED);
+    const std::string message = ggml_ext_last_error();
+    for (const char * part : {"CUDA0", "fake_ggml_cuda_others.so", "sm_90", "CUDA 13.0", "sm_86, sm_120a, PTX 9.1 for compute_86"}) {
+        CHECK_MESSAGE(message.find(part) != std::string::npos, message << " lacks " << part);
+    }
+    CHECK_FALSE(ggml_ext_is_attached(device));
+
+    bench b;
+    ggml_tensor * x = b.input({8});
+    b.expand(b.g.ggml_sqr(b.ctx, x));
+    b.allocate();
+    b.set(x, ramp(8));
+    CHECK(b.compute() == GGML_COMPUTE_SUCCESS);
+
+    // the same library on other hosts
+    fake_cuda_set_device(9, 0, true, 13010);
+    CHECK_OK(ggml_ext_attach_device(device)); // the driver of CUDA 13.1 compiles PTX 9.1
+    CHECK_OK(ggml_ext_detach_device(device));
+    fake_cuda_set_device(8, 9, true, 12000);
+    CHECK_OK(ggml_ext_attach_device(device)); // sm_86 runs on 8.9
+    CHECK_OK(ggml_ext_detach_device(device));
+    fake_cuda_set_device(12, 1, true, 12080);
+    CHECK(ggml_ext_attach_device(device) == GGML_EXT_STATUS_UNSUPPORTED); // sm_120a is for 12.0 alone
+    fake_cuda_set_device(12, 0, true, 12080);
+    CHECK_OK(ggml_ext_attach_device(device));
+    CHECK_OK(ggml_ext_detach_device(device));
+    fake_cuda_set_device(9, 0, true, 13000);
+}
+
+TEST_CASE("COMPAT-3: PTX runs on every later device whose driver knows its language") {
+    const device_code ptx80{true, 75, false, 8, 0};
+    CHECK(runs_on(ptx80, 7, 5, 12000));
+    CHECK(runs_on(ptx80, 12, 0, 13000));
+    CHECK_FALSE(runs_on(ptx80, 7, 0, 13000)); // an earlier device
+    CHECK_FALSE(runs_on(ptx80, 9, 0, 11080)); // CUDA 11.8 knows PTX 7.8
+    // CUDA 12.5 and 12.6 know 8.5, 12.8 knows 8.7, 13.0 knows 9.0
+    CHECK(runs_on({true, 75, false, 8, 5}, 9, 0, 12050));
+    CHECK(runs_on({true, 75, false, 8, 5}, 9, 0, 12060));
+    CHECK_FALSE(runs_on({true, 75, false, 8, 6}, 9, 0, 12060));
+    CHECK(runs_on({true, 75, false, 8, 7}, 9, 0, 12080));
+    CHECK(runs_on({true, 75, false, 9, 0}, 9, 0, 13000));
+    CHECK_FALSE(runs_on({true, 75, false, 9, 1}, 9, 0, 13000));
+    // machine code: same major version, not for a later minor one
+    CHECK(runs_on({false, 80, false, 0, 0}, 8, 6, 12000));
+    CHECK_FALSE(runs_on({false, 89, false, 0, 0}, 8, 6, 12000));
+    CHECK_FALSE(runs_on({false, 80, false, 0, 0}, 9, 0, 12000));
+}
+
+TEST_CASE("SERV-1, SERV-2: services of a CUDA device") {
+    ggml_backend_device * device = attached_cuda();
+    const auto ordinal_of = service_of<ggml_ext_cuda_device_v1_t>(device, "ggml_ext_cuda_device_v1");
+    const auto context_of = service_of<ggml_ext_cuda_context_v1_t>(device, "ggml_ext_cuda_context_v1");
+    const auto blas_of    = service_of<ggml_ext_cuda_blas_v1_t>(device, "ggml_ext_cuda_blas_v1");
+    REQUIRE((ordinal_of != nullptr && context_of != nullptr && blas_of != nullptr));
+
+    int32_t ordinal = -1; // before there is a backend
+    CHECK_OK(ordinal_of(device, &ordinal));
+    CHECK(ordinal == 3);
+    CHECK(ordinal_of(stock().cpu, &ordinal) == GGML_EXT_STATUS_INVALID_ARGUMENT);
+    CHECK(ordinal_of(device, nullptr) == GGML_EXT_STATUS_INVALID_ARGUMENT);
+
+    cuda_device_options second; // a second ggml device on GPU 2; and one that only its name tells
+    second.bus = "0000:02:00.0-v1";
+    CHECK_OK(ordinal_of(attached_cuda(second), &ordinal));
+    CHECK(ordinal == 2);
+    second.bus  = nullptr;
+    second.name = "CUDA5";
+    CHECK_OK(ordinal_of(attached_cuda(second), &ordinal));
+    CHECK(ordinal == 5);
+
+    registration op, kernel;
+    REQUIRE_OK(register_swish(op));
+    cuda_swish            swish;
+    ggml_ext_cuda_context inside{};
+    inside.struct_size = sizeof(inside);
+    {
+        cuda_session s(device);
+        ggml_ext_cuda_context outside{};
+        outside.struct_size = sizeof(outside);
+        CHECK(context_of(s.backend, &outside) == GGML_EXT_STATUS_UNSUPPORTED); // only inside execute
+        void * handle = nullptr;
+        CHECK(blas_of(s.backend, &handle) == GGML_EXT_STATUS_UNSUPPORTED);
+        CHECK(context_of(s.cpu, &outside) == GGML_EXT_STATUS_UNSUPPORTED);
+        CHECK(context_of(nullptr, &outside) == GGML_EXT_STATUS_INVALID_ARGUMENT);
+
+        swish.first = [&](cuda::CUstream) { return context_of(s.backend, &inside); };
+        register_cuda_swish(kernel, device, swish, 0);
+        cuda_graph graph({});
+        s.allocate(graph);
+        s.run(graph, 1);
+        CHECK(inside.device == 3);
+        CHECK(inside.stream != nullptr);
+        CHECK(inside.stream != native_stream(s.backend));
+    }
+}
+
+TEST_CASE("CAP-1: work of both streams is ordered by events, in rows of any length") {
+    ggml_backend_device * device = attached_cuda();
+    registration          op, kernel;
+    REQUIRE_OK(register_swish(op));
+    cuda_swish swish;
+    register_cuda_swish(kernel, device, swish, 0); // not flagged: step by step
+    cuda_session s(device);
+    for (const int n : {1, 2, 7}) {
+        cuda_graph::options o;
+        o.n_ours = n;
+        cuda_graph graph(o);
+        s.allocate(graph);
+        for (int i = 0; i < 5; ++i) {
+            s.run(graph, i);
+        }
+    }
+    CHECK(swish.calls == 50);
+}
+
+TEST_CASE("KERNEL-3: a failing kernel's message reaches the caller, and the next compute works") {
+    ggml_backend_device * device = attached_cuda();
+    registration          op, kernel;
+    REQUIRE_OK(register_swish(op));
+    cuda_swish swish;
+    bool       fails = true;
+    swish.first      = [&](cuda::CUstream) {
+        ggml_ext_set_error("no more of it");
+        return static_cast<int>(fails ? GGML_EXT_STATUS_FAILED : GGML_EXT_STATUS_SUCCESS);
+    };
+    register_cuda_swish(kernel, device, swish, SAFE);
+    cuda_session s(device);
+    cuda_graph   graph({});
+    s.allocate(graph);
+    graph.set_input(1);
+    CHECK(s.compute(graph) != GGML_COMPUTE_SUCCESS);
+    CHECK(std::string(ggml_ext_last_error()).find("no more of it") != std::string::npos);
+    fails = false;
+    for (int i = 0; i < 4; ++i) {
+        s.run(graph, i);
+    }
+}

@@ -1,0 +1,47 @@
+#pragma once
+// A CUDA driver without a GPU, libcuda.so.1 for tests. Device memory is host memory and a launch is a host function. Nothing runs
+// before a stream is synchronised, and then only what that stream waits for: work that no event orders is left undone. A launched
+// graph runs its nodes in the latest order that their dependencies allow.
+
+#include "cuda/driver.h"
+
+using namespace ggml_ext::cuda;
+
+extern "C" {
+
+// those of the driver that tests call themselves
+CUresult cuDevicePrimaryCtxRetain(CUcontext * context, CUdevice device);
+CUresult cuCtxSetCurrent(CUcontext context);
+CUresult cuStreamCreate(CUstream * stream, unsigned flags);
+CUresult cuStreamDestroy_v2(CUstream stream);
+CUresult cuStreamSynchronize(CUstream stream);
+CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags);
+CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus * status);
+CUresult cuStreamBeginCapture_v2(CUstream stream, int mode);
+CUresult cuStreamEndCapture(CUstream stream, CUgraph * graph);
+CUresult cuEventRecord(CUevent event, CUstream stream);
+CUresult cuGraphInstantiateWithFlags(CUgraphExec * exec, CUgraph graph, unsigned long long flags);
+CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream);
+CUresult cuGraphDestroy(CUgraph graph);
+CUresult cuGraphExecDestroy(CUgraphExec exec);
+
+// Enqueues run(data) on a stream, or makes it a node of the graph that the stream is captured into; free(data) follows the last
+// run that may come.
+CUresult fake_cuda_launch(CUstream stream, void (*run)(void *), void * data, void (*free)(void *));
+
+// How often a function of the driver was called, by its name in the driver's headers
+int fake_cuda_calls(const char * function);
+// Streams, events, graphs and executable graphs that were made and not yet destroyed
+int fake_cuda_live();
+// The next call of that function returns `error`
+void fake_cuda_fail_next(const char * function, CUresult error);
+
+// of every device
+void fake_cuda_set_device(int major, int minor, bool has_vmm, int driver_version);
+
+// What a correct caller never does, such as work for a stream whose capture is broken; "" where nothing was noted
+const char * fake_cuda_violations();
+void         fake_cuda_note_violation(const char * text);
+void         fake_cuda_forget_violations();
+
+}
