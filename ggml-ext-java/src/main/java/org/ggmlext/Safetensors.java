@@ -31,7 +31,7 @@ public final class Safetensors implements AutoCloseable {
    *
    * @throws GgmlException if it cannot be read, or is malformed: a header that is larger than the
    *     file or 100 MB, that is no JSON, tensors that overlap, leave gaps or reach over the end, a
-   *     type that ggml does not have, more than four dimensions
+   *     type that neither ggml has nor {@link StoredTensor#dtype} names, more than four dimensions
    */
   public static Safetensors open(Path path) {
     MappedFile file = new MappedFile(path);
@@ -41,6 +41,11 @@ public final class Safetensors implements AutoCloseable {
       file.close();
       throw e;
     }
+  }
+
+  /** Where the file is. */
+  public Path path() {
+    return file.path();
   }
 
   /** What the file says about itself. */
@@ -64,6 +69,11 @@ public final class Safetensors implements AutoCloseable {
       throw new IllegalArgumentException(file.path() + " has no tensor \"" + name + "\"");
     }
     return tensor;
+  }
+
+  /** Whether there is a tensor of this name. */
+  public boolean contains(String name) {
+    return head.tensors().containsKey(name);
   }
 
   /**

@@ -186,7 +186,7 @@ public final class GgufParser {
       Type type = Type.of(value);
       Shape shape = Shape.of(ne);
       long bytes = Math.multiplyExact(type.rowSize(shape.ne0()), shape.rows());
-      tensor = new StoredTensor(name, type, shape, offset, bytes);
+      tensor = new StoredTensor(name, type, type.toString(), shape, offset, bytes);
     } catch (IllegalArgumentException | ArithmeticException e) {
       throw new GgmlException(
           reader

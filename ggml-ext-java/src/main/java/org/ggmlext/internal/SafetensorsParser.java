@@ -113,10 +113,11 @@ public final class SafetensorsParser {
       throw reader.bad(
           "the tensor \"%s\" needs a dtype, a shape and two data_offsets".formatted(name));
     }
-    tensors.put(name, tensor(name, typeOf(name, dtype), shape, offsets.get(0), offsets.get(1)));
+    tensors.put(name, tensor(name, dtype, shape, offsets.get(0), offsets.get(1)));
   }
 
-  private StoredTensor tensor(String name, Type type, List<Long> sizes, long begin, long end) {
+  private StoredTensor tensor(String name, String dtype, List<Long> sizes, long begin, long end) {
+    Type type = typeOf(name, dtype);
     if (sizes.size() > Shape.DIMS) {
       throw reader.bad(
           "the tensor \"%s\" has %d dimensions, ggml has 4".formatted(name, sizes.size()));
@@ -138,7 +139,7 @@ public final class SafetensorsParser {
           "the tensor \"%s\" %s %s has %d bytes, its offsets %d to %d say something else"
               .formatted(name, type, shape, bytes, begin, end));
     }
-    return new StoredTensor(name, type, shape, begin, bytes);
+    return new StoredTensor(name, type, dtype, shape, begin, bytes);
   }
 
   private static long[] reversed(List<Long> sizes) {
@@ -164,10 +165,10 @@ public final class SafetensorsParser {
       case "I64" -> Type.I64;
       case "I32" -> Type.I32;
       case "I16" -> Type.I16;
-      case "I8" -> Type.I8;
+      case "I8", "U8", "BOOL" -> Type.I8;
       default ->
           throw reader.bad(
-              "the tensor \"%s\" has the dtype \"%s\"; ggml has F64, F32, F16, BF16, I64 to I8"
+              "the tensor \"%s\" has the dtype \"%s\"; known are F64, F32, F16, BF16, I64 to I8, U8, BOOL"
                   .formatted(name, dtype));
     };
   }

@@ -1,0 +1,176 @@
+package org.ggmlext;
+
+import com.fasterxml.jackson.core.JsonFactory;
+import com.fasterxml.jackson.core.JsonGenerator;
+import java.io.BufferedOutputStream;
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.io.OutputStream;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Comparator;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * Writes safetensors files. Tensors with large elements come first, so that each begins at a
+ * multiple of its elements' size; else they keep the order in which they were added.
+ *
+ * <p>Not safe for use by several threads.
+ */
+public final class SafetensorsWriter {
+  private static final JsonFactory JSON = new JsonFactory();
+  private static final int CHUNK = 1 << 20;
+  private static final int ALIGNMENT = 8;
+
+  private final Map<String, String> metadata = new LinkedHashMap<>();
+  private final Map<String, Entry> tensors = new LinkedHashMap<>();
+
+  private record Entry(
+      String name, String dtype, int elementSize, Shape shape, MemorySegment data) {}
+
+  /**
+   * Sets what the file says about itself.
+   *
+   * @return this
+   */
+  public SafetensorsWriter metadata(String key, String value) {
+    metadata.put(key, value);
+    return this;
+  }
+
+  /**
+   * Adds a tensor with data that stay as they are until {@link #write}.
+   *
+   * @param shape in ggml's order; the file gets it reversed, without trailing sizes of 1
+   * @return this
+   * @throws IllegalArgumentException if the name is taken, the type is quantised, or the bytes are
+   *     not those of type and shape
+   */
+  public SafetensorsWriter add(String name, Type type, Shape shape, MemorySegment data) {
+    String dtype =
+        switch (type) {
+          case F64, F32, F16, BF16, I64, I32, I16, I8 -> type.name();
+          default ->
+              throw new IllegalArgumentException(
+                  "\"%s\" is %s; a safetensors file has F64, F32, F16, BF16, I64 to I8"
+                      .formatted(name, type));
+        };
+    return add(new Entry(name, dtype, (int) type.byteSize(), shape, data));
+  }
+
+  /**
+   * Adds a copy of a tensor's data.
+   *
+   * @return this
+   * @throws IllegalArgumentException if the name is taken, the type is quantised, or the tensor is
+   *     not contiguous
+   */
+  public SafetensorsWriter add(String name, Tensor tensor) {
+    if (!tensor.isContiguous()) {
+      throw new IllegalArgumentException("only a contiguous tensor can be written, not " + tensor);
+    }
+    return add(name, tensor.type(), tensor.shape(), MemorySegment.ofArray(tensor.getBytes()));
+  }
+
+  /**
+   * Adds bytes, such as those of a text, as a tensor of type U8.
+   *
+   * @return this
+   * @throws IllegalArgumentException if the name is taken
+   */
+  public SafetensorsWriter add(String name, byte... bytes) {
+    return add(
+        new Entry(name, "U8", 1, Shape.of(bytes.length), MemorySegment.ofArray(bytes.clone())));
+  }
+
+  private SafetensorsWriter add(Entry entry) {
+    long bytes = Math.multiplyExact(entry.shape().elements(), entry.elementSize());
+    if (entry.data().byteSize() != bytes) {
+      throw new IllegalArgumentException(
+          "\"%s\" %s %s has %d bytes, %d are given"
+              .formatted(
+                  entry.name(), entry.dtype(), entry.shape(), bytes, entry.data().byteSize()));
+    }
+    if (entry.name().equals("__metadata__") || tensors.containsKey(entry.name())) {
+      throw new IllegalArgumentException("the name \"" + entry.name() + "\" is taken");
+    }
+    tensors.put(entry.name(), entry);
+    return this;
+  }
+
+  /**
+   * Writes the file, over one that is there.
+   *
+   * @throws GgmlException if it cannot be written
+   */
+  public void write(Path path) {
+    List<Entry> ordered =
+        tensors.values().stream()
+            .sorted(Comparator.comparingInt(Entry::elementSize).reversed())
+            .toList();
+    try (OutputStream out = new BufferedOutputStream(Files.newOutputStream(path), CHUNK)) {
+      byte[] header = header(ordered);
+      int padding = -header.length & (ALIGNMENT - 1);
+      out.write(
+          ByteBuffer.allocate(Long.BYTES)
+              .order(ByteOrder.LITTLE_ENDIAN)
+              .putLong(header.length + padding)
+              .array());
+      out.write(header);
+      out.write(" ".repeat(padding).getBytes(StandardCharsets.US_ASCII));
+      for (Entry entry : ordered) {
+        write(out, entry.data());
+      }
+    } catch (IOException e) {
+      throw new GgmlException("cannot write " + path + ": " + e, e);
+    }
+  }
+
+  private byte[] header(List<Entry> ordered) throws IOException {
+    ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+    try (JsonGenerator json = JSON.createGenerator(bytes)) {
+      json.writeStartObject();
+      if (!metadata.isEmpty()) {
+        json.writeObjectFieldStart("__metadata__");
+        for (Map.Entry<String, String> entry : metadata.entrySet()) {
+          json.writeStringField(entry.getKey(), entry.getValue());
+        }
+        json.writeEndObject();
+      }
+      long offset = 0;
+      for (Entry entry : ordered) {
+        json.writeObjectFieldStart(entry.name());
+        json.writeStringField("dtype", entry.dtype());
+        json.writeArrayFieldStart("shape");
+        for (int dim = entry.shape().dims() - 1; dim >= 0; dim--) {
+          json.writeNumber(entry.shape().ne(dim));
+        }
+        json.writeEndArray();
+        json.writeArrayFieldStart("data_offsets");
+        json.writeNumber(offset);
+        offset += entry.data().byteSize();
+        json.writeNumber(offset);
+        json.writeEndArray();
+        json.writeEndObject();
+      }
+      json.writeEndObject();
+    }
+    return bytes.toByteArray();
+  }
+
+  private static void write(OutputStream out, MemorySegment data) throws IOException {
+    byte[] chunk = new byte[(int) Math.min(CHUNK, data.byteSize())];
+    for (long at = 0; at < data.byteSize(); at += chunk.length) {
+      int length = (int) Math.min(chunk.length, data.byteSize() - at);
+      MemorySegment.copy(data, ValueLayout.JAVA_BYTE, at, chunk, 0, length);
+      out.write(chunk, 0, length);
+    }
+  }
+}

@@ -1,0 +1,44 @@
+package org.ggmlext.ext.ops;
+
+import org.ggmlext.Context;
+import org.ggmlext.Tensor;
+
+/**
+ * A linear layer in INT8 whose weights were rotated in groups of features. It takes the place of
+ * {@code add(mulMat(weight, x), bias)} with F32 weights.
+ *
+ * @param linear weights, their scale, and the bias where there is one
+ * @param group features that were rotated together: 1 (none), 4, 16, 64 or 256
+ */
+public record Int8Layer(LinearI8 linear, int group) {
+  /**
+   * Makes the layer's nodes.
+   *
+   * @param nodes where they are made
+   * @param x F32 [K, M, ...], its rows evenly spaced
+   * @return F32 [N, M, ...]
+   * @throws IllegalArgumentException if a type or shape is another
+   * @throws IllegalStateException if the kernel library is not registered
+   */
+  public Tensor apply(Context nodes, Tensor x) {
+    if (group == 1) {
+      return linear.create(nodes, x);
+    }
+    return apply(nodes, QuantizeI8ConvRot.create(nodes, x, group), x);
+  }
+
+  /**
+   * As {@link #apply(Context, Tensor)} where the rows were quantised before: layers of the same
+   * input share them.
+   *
+   * @param packed what {@link QuantizeI8ConvRot} made of x with this layer's group
+   * @param x where the output gets its sizes from
+   */
+  public Tensor apply(Context nodes, Tensor packed, Tensor x) {
+    Tensor y = linear.createPacked(nodes, packed, x.shape().rows());
+    if (x.ne(2) == 1 && x.ne(3) == 1) {
+      return y;
+    }
+    return nodes.reshape(y, linear.weight().ne(1), x.ne(1), x.ne(2), x.ne(3));
+  }
+}

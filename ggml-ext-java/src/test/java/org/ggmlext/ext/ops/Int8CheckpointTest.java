@@ -1,0 +1,240 @@
+package org.ggmlext.ext.ops;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.within;
+
+import java.lang.foreign.MemorySegment;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import org.ggmlext.GgmlException;
+import org.ggmlext.Safetensors;
+import org.ggmlext.SafetensorsWriter;
+import org.ggmlext.Shape;
+import org.ggmlext.Tensor;
+import org.ggmlext.Type;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+class Int8CheckpointTest {
+  private static final int K = 64;
+  private static final int N = 8;
+  private static final int M = 3;
+  private static final String ROTATED =
+      "{\"format\": \"int8_tensorwise\", \"convrot\": true, \"convrot_groupsize\": 16}";
+
+  @TempDir private Path folder;
+
+  private final OpsBench bench = new OpsBench();
+  private final byte[] weight = bench.bytes(K, N).getBytes();
+  private final float[] scale = bench.floats(N).getFloats();
+  private final float[] bias = bench.floats(N).getFloats();
+
+  @AfterEach
+  void close() {
+    bench.close();
+  }
+
+  private Path path() {
+    return folder.resolve("model.safetensors");
+  }
+
+  private SafetensorsWriter file(String text) {
+    return new SafetensorsWriter()
+        .add("m.weight", Type.I8, Shape.of(K, N), MemorySegment.ofArray(weight))
+        .add("m.comfy_quant", text.getBytes(StandardCharsets.UTF_8));
+  }
+
+  private static MemorySegment floats(float... values) {
+    return MemorySegment.ofArray(values);
+  }
+
+  private static MemorySegment zeros(Type type, Shape shape) {
+    return MemorySegment.ofArray(new byte[(int) (type.byteSize() * shape.elements())]);
+  }
+
+  /** The layer's output for x, computed by ggml from the file. */
+  private Tensor apply(Tensor x) {
+    try (Safetensors file = Safetensors.open(path())) {
+      Int8Checkpoint checkpoint = Int8Checkpoint.of(file);
+      assertThat(checkpoint.layers()).containsExactly("m");
+      Int8Layer layer = checkpoint.newLayer(bench.inputs, "m");
+      bench.inputs.allocate(bench.cpu).asWeights();
+      checkpoint.load("m", layer);
+      return bench.compute(layer.apply(bench.nodes, x));
+    }
+  }
+
+  /** The layer on rows in double precision; what quantising its input costs is within a bound. */
+  private void check(Tensor x, Tensor y, int group, float[] scales, float[] shift) {
+    assertThat(y.shape()).isEqualTo(new Shape(N, x.ne(1), x.ne(2), x.ne(3)));
+    float[] in = x.getFloats();
+    float[] out = y.getFloats();
+    for (int m = 0; m < x.shape().rows(); m++) {
+      double[] row = new double[K];
+      for (int k = 0; k < K; k++) {
+        row[k] = in[m * K + k];
+      }
+      double[] rotated = Rotation.rotate(row, group);
+      double largest = 0;
+      for (double value : rotated) {
+        largest = Math.max(largest, Math.abs(value));
+      }
+      for (int n = 0; n < N; n++) {
+        double sum = 0;
+        double weights = 0;
+        for (int k = 0; k < K; k++) {
+          sum += weight[n * K + k] * rotated[k];
+          weights += Math.abs(weight[n * K + k]);
+        }
+        double s = scales[scales.length == 1 ? 0 : n];
+        assertThat((double) out[m * N + n])
+            .isCloseTo(
+                sum * s + shift[n], within(weights * Math.abs(s) * largest / 127 * 0.51 + 1e-5));
+      }
+    }
+  }
+
+  @ParameterizedTest(name = "scale [{0}, {1}]")
+  @CsvSource({"8, 1", "1, 8", "1, 1"})
+  @DisplayName("JAVA-2, I8-1, I8-2: a rotated layer with scales [N], [N, 1] or [1] computes")
+  void rotated(int ne0, int ne1) {
+    float[] scales = ne0 * ne1 == 1 ? new float[] {0.01f} : scale;
+    file(ROTATED)
+        .add("m.weight_scale", Type.F32, Shape.of(ne0, ne1), floats(scales))
+        .add("m.bias", Type.F32, Shape.of(N), floats(bias))
+        .write(path());
+    Tensor x = bench.floats(K, M, 2);
+    check(x, apply(x), 16, scales, bias);
+  }
+
+  @ParameterizedTest
+  @CsvSource(
+      delimiter = '|',
+      value = {
+        "{\"format\":\"int8_tensorwise\"}",
+        "{\"format\":\"int8_tensorwise\",\"convrot\":false,\"convrot_groupsize\":7}",
+        "{\"later\":{\"a\":[1]},\"format\":\"int8_tensorwise\"}",
+      })
+  @DisplayName("JAVA-2: a layer that was not rotated, without bias; unknown keys are passed over")
+  void plain(String text) {
+    file(text).add("m.weight_scale", Type.F32, Shape.of(N), floats(scale)).write(path());
+    Tensor x = bench.floats(K, M);
+    check(x, apply(x), 1, scale, new float[N]);
+  }
+
+  @ParameterizedTest
+  @CsvSource({"F16, 0x3c00, 0xc100", "BF16, 0x3f80, 0xc020"})
+  @DisplayName("JAVA-2: biases in 16 bits become F32")
+  void shortBias(Type type, String one, String minusTwoAndAHalf) {
+    short[] bits = new short[N];
+    float[] expected = new float[N];
+    for (int n = 0; n < N; n++) {
+      bits[n] = (short) (int) Integer.decode(n % 2 == 0 ? one : minusTwoAndAHalf);
+      expected[n] = n % 2 == 0 ? 1 : -2.5f;
+    }
+    file(ROTATED)
+        .add("m.weight_scale", Type.F32, Shape.of(N), floats(scale))
+        .add("m.bias", type, Shape.of(N), MemorySegment.ofArray(bits))
+        .write(path());
+    Tensor x = bench.floats(K, M);
+    check(x, apply(x), 16, scale, expected);
+  }
+
+  @Test
+  @DisplayName("JAVA-2: layers of other formats are passed over, and asking for one says so")
+  void others() {
+    file("{\"format\":\"float8_e4m3fn\",\"convrot_groupsize\":7}").write(path());
+    try (Safetensors file = Safetensors.open(path())) {
+      Int8Checkpoint checkpoint = Int8Checkpoint.of(file);
+      assertThat(checkpoint.layers()).isEmpty();
+      assertThatThrownBy(() -> checkpoint.newLayer(bench.nodes, "m"))
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessageContaining("no layer \"m\" of the format int8_tensorwise");
+    }
+  }
+
+  private void refused(SafetensorsWriter writer, String message) {
+    writer.write(path());
+    try (Safetensors file = Safetensors.open(path())) {
+      assertThatThrownBy(() -> Int8Checkpoint.of(file))
+          .isInstanceOf(GgmlException.class)
+          .hasMessageContaining("model.safetensors")
+          .hasMessageContaining(message);
+    }
+  }
+
+  @ParameterizedTest(name = "{0} {1} [{2}, {3}]")
+  @CsvSource(
+      delimiter = '|',
+      value = {
+        "weight_scale | F32 | 7 | 1 | weight_scale\" is F32 [7] (the fastest dimension first),"
+            + " expected F32 [8], [1, 8] or [1]",
+        "weight_scale | F32 | 8 | 2 | expected F32 [8], [1, 8] or [1]",
+        "weight_scale | F16 | 8 | 1 | is F16 [8]",
+        "weight_scale | I8 | 8 | 1 | is I8 [8]",
+        "bias | F32 | 9 | 1 | \"m.bias\" is F32 [9] (the fastest dimension first), expected F32",
+        "bias | I32 | 8 | 1 | is I32 [8]",
+      })
+  @DisplayName("JAVA-2: scales and biases of a wrong length or type are refused with both")
+  void refusesVectors(String name, Type type, int ne0, int ne1, String message) {
+    SafetensorsWriter writer = file(ROTATED);
+    if (!name.equals("weight_scale")) {
+      writer.add("m.weight_scale", Type.F32, Shape.of(N), floats(scale));
+    }
+    Shape shape = Shape.of(ne0, ne1);
+    refused(writer.add("m." + name, type, shape, zeros(type, shape)), message);
+  }
+
+  @ParameterizedTest(name = "{0}")
+  @CsvSource(
+      delimiter = '|',
+      value = {
+        "{\"format\": | is no JSON",
+        "[] | START_OBJECT expected, START_ARRAY found",
+        "{\"format\":8} | format: VALUE_STRING expected",
+        "{\"format\":\"int8_tensorwise\",\"convrot\":1} | convrot: VALUE_TRUE expected",
+        "{\"format\":\"int8_tensorwise\",\"convrot_groupsize\":\"64\"} | VALUE_NUMBER_INT expected",
+        "{\"format\":\"int8_tensorwise\",\"convrot_groupsize\":99999999999} | is no JSON",
+        "{\"format\":\"int8_tensorwise\",\"convrot\":true,\"convrot_groupsize\":32} |"
+            + " convrot_groupsize 32, expected 1, 4, 16, 64 or 256",
+        "{\"format\":\"int8_tensorwise\",\"convrot\":true} | a multiple of the group 256",
+        "{\"format\":\"int8_tensorwise\"} {} | nothing after its JSON object",
+      })
+  @DisplayName("JAVA-2: a text that is no such JSON, or a group that does not fit, is refused")
+  void refusesText(String text, String message) {
+    refused(file(text).add("m.weight_scale", Type.F32, Shape.of(N), floats(scale)), message);
+  }
+
+  @Test
+  @DisplayName("JAVA-2: a missing tensor, or weights of another type or shape, are refused")
+  void refusesWeights() {
+    byte[] text = ROTATED.getBytes(StandardCharsets.UTF_8);
+    refused(file(ROTATED), "the tensor \"m.weight_scale\" is missing");
+    refused(
+        new SafetensorsWriter().add("m.comfy_quant", text), "the tensor \"m.weight\" is missing");
+    refused(
+        new SafetensorsWriter().add("m.comfy_quant", text).add("m.weight", (byte) 1, (byte) 2),
+        "\"m.weight\" is U8 [2] (the fastest dimension first), expected an I8 matrix");
+    Shape three = Shape.of(K, N, 2);
+    refused(
+        new SafetensorsWriter()
+            .add("m.comfy_quant", text)
+            .add("m.weight", Type.I8, three, zeros(Type.I8, three)),
+        "\"m.weight\" is I8 [64, 8, 2]");
+    Shape long_ = Shape.of(131072, 1);
+    refused(
+        new SafetensorsWriter()
+            .add("m.comfy_quant", text)
+            .add("m.weight", Type.I8, long_, zeros(Type.I8, long_)),
+        "expected 1 to 131071 features");
+    refused(
+        new SafetensorsWriter().add("m.comfy_quant", Type.F32, Shape.of(1), floats(1)),
+        "expected the bytes of a JSON object");
+    refused(new SafetensorsWriter().add("m.comfy_quant", new byte[(1 << 16) + 1]), "at most 65536");
+  }
+}
