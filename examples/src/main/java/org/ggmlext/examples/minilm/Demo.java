@@ -12,28 +12,32 @@ import org.ggmlext.GgmlException;
  * extensions and without.
  */
 public final class Demo {
+  private static final String INT8 = "--int8";
+
   private final PrintStream out = new PrintStream(System.out, true, StandardCharsets.UTF_8);
   private final Progress progress = new Progress(System.err);
 
   private Demo() {}
 
   /**
-   * @param args the sentences
+   * @param args the sentences; before them {@code --int8}: extensions compute dense layers in INT8
    */
   public static void main(String[] args) {
-    if (args.length == 0) {
-      System.err.println("usage: demo SENTENCE...");
+    boolean int8 = args.length > 0 && args[0].equals(INT8);
+    List<String> sentences = List.of(args).subList(int8 ? 1 : 0, args.length);
+    if (sentences.isEmpty()) {
+      System.err.println("usage: demo [" + INT8 + "] SENTENCE...");
       System.exit(2);
     }
     try {
-      new Demo().run(List.of(args));
+      new Demo().run(sentences, int8);
     } catch (IOException | GgmlException | IllegalArgumentException e) {
       System.err.println("demo: " + e.getMessage());
       System.exit(1);
     }
   }
 
-  private void run(List<String> sentences) throws IOException {
+  private void run(List<String> sentences, boolean int8) throws IOException {
     progress.show("reading the tokenizer");
     TokenBatch batch;
     try (MiniLmTokenizer tokenizer = new MiniLmTokenizer(MiniLm.DEFAULT_MAX_TOKENS)) {
@@ -48,7 +52,10 @@ public final class Demo {
       progress.show("measuring ggml alone");
       plain = Speed.measure(encoder, batch);
     }
-    try (MiniLmEncoder encoder = new MiniLmEncoder(weights, true)) {
+    try (MiniLmEncoder encoder =
+        int8
+            ? MiniLmInt8.encoder(weights, Runtime.getRuntime().availableProcessors())
+            : new MiniLmEncoder(weights, true)) {
       progress.show("measuring ggml with extensions");
       Speed extended = Speed.measure(encoder, batch);
       float[][] embeddings = encoder.encode(batch);

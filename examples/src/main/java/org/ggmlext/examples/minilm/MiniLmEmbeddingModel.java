@@ -43,8 +43,11 @@ public final class MiniLmEmbeddingModel implements EmbeddingModel, AutoCloseable
   public static MiniLmEmbeddingModel load(MiniLmOptions options) throws IOException {
     MiniLmTokenizer tokenizer = new MiniLmTokenizer(options.maxTokens());
     try {
+      MiniLmWeights<Weight> weights = MiniLmWeights.load();
       MiniLmEncoder encoder =
-          new MiniLmEncoder(MiniLmWeights.load(), options.extensions(), options.threads());
+          options.int8()
+              ? MiniLmInt8.encoder(weights, options.threads())
+              : new MiniLmEncoder(weights, options.extensions(), options.threads());
       return new MiniLmEmbeddingModel(tokenizer, encoder, options.batchSize());
     } catch (IOException | RuntimeException | Error e) {
       tokenizer.close();

@@ -1,8 +1,10 @@
 package org.ggmlext.examples.minilm;
 
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.function.BooleanSupplier;
 import org.ggmlext.Backend;
 import org.ggmlext.Context;
 import org.ggmlext.Device;
@@ -20,7 +22,7 @@ import org.jspecify.annotations.Nullable;
  * are computed one after the other, each on all threads.
  */
 public final class MiniLmEncoder implements AutoCloseable {
-  private static final int TENSORS = 128;
+  private static final int TENSORS = 160;
 
   private final Ggml ggml;
   private final @Nullable MiniLmExtensions extensions;
@@ -29,6 +31,29 @@ public final class MiniLmEncoder implements AutoCloseable {
   private final Backend backend;
   private final Scheduler scheduler;
   private boolean closed;
+
+  /** Makes the tensors of the weights on a device. */
+  private interface Upload {
+    MiniLmWeights<Tensor> into(Context context, Device device);
+  }
+
+  private MiniLmEncoder(Upload upload, boolean extended, int threads) {
+    if (threads < 1) {
+      throw new IllegalArgumentException("threads is " + threads + ", expected at least 1");
+    }
+    ggml = Ggml.load();
+    Device cpu = ggml.device(DeviceType.CPU);
+    weightContext = Context.forTensors(TENSORS);
+    try {
+      this.weights = upload.into(weightContext, cpu);
+      extensions = extended ? MiniLmExtensions.register(ggml) : null;
+    } catch (RuntimeException | Error e) {
+      weightContext.close();
+      throw e;
+    }
+    backend = cpu.newBackend().threads(threads);
+    scheduler = Scheduler.of(backend);
+  }
 
   /** An encoder on as many threads as there are cores; see the other constructor. */
   public MiniLmEncoder(MiniLmWeights<Weight> weights, boolean extended) {
@@ -43,21 +68,23 @@ public final class MiniLmEncoder implements AutoCloseable {
    * @throws org.ggmlext.GgmlException if ggml or the extensions cannot be loaded
    */
   public MiniLmEncoder(MiniLmWeights<Weight> weights, boolean extended, int threads) {
-    if (threads < 1) {
-      throw new IllegalArgumentException("threads is " + threads + ", expected at least 1");
-    }
-    ggml = Ggml.load();
-    Device cpu = ggml.device(DeviceType.CPU);
-    weightContext = Context.forTensors(TENSORS);
-    try {
-      this.weights = upload(weights, weightContext, cpu);
-      extensions = extended ? MiniLmExtensions.register(ggml) : null;
-    } catch (RuntimeException | Error e) {
-      weightContext.close();
-      throw e;
-    }
-    backend = cpu.newBackend().threads(threads);
-    scheduler = Scheduler.of(backend);
+    this((context, device) -> upload(weights, context, device), extended, threads);
+  }
+
+  /**
+   * An encoder with dense layers in INT8. Extensions compute them, so they are used.
+   *
+   * @param file what {@link MiniLmInt8#write} wrote; is not needed afterwards
+   * @param threads as above
+   * @throws org.ggmlext.GgmlException if ggml or the extensions cannot be loaded, the file cannot
+   *     be read, or is not MiniLM
+   */
+  public static MiniLmEncoder int8(Path file, int threads) {
+    return new MiniLmEncoder(
+        (context, device) ->
+            MiniLmInt8.read(file, context, () -> context.allocate(device).asWeights()),
+        true,
+        threads);
   }
 
   private static MiniLmWeights<Tensor> upload(
@@ -104,6 +131,17 @@ public final class MiniLmEncoder implements AutoCloseable {
       }
       return embeddings;
     }
+  }
+
+  /**
+   * Sets what is asked between nodes and phases whether to give a batch up, which then fails.
+   *
+   * @param abort called on a computing thread, or null for none
+   * @throws IllegalStateException if the encoder is closed
+   */
+  public synchronized void setAbort(@Nullable BooleanSupplier abort) {
+    checkOpen();
+    backend.setAbort(abort);
   }
 
   /**

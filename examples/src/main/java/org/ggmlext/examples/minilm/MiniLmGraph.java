@@ -12,6 +12,10 @@ import org.ggmlext.Type;
 import org.ggmlext.examples.minilm.MiniLmWeights.Dense;
 import org.ggmlext.examples.minilm.MiniLmWeights.Layer;
 import org.ggmlext.examples.minilm.MiniLmWeights.Norm;
+import org.ggmlext.ext.ops.Int8Layer;
+import org.ggmlext.ext.ops.LinearI8;
+import org.ggmlext.ext.ops.QuantizeI8ConvRot;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The graph that embeds one batch. Shapes are in ggml's order: a hidden state is {@code [HIDDEN, L,
@@ -108,11 +112,12 @@ record MiniLmGraph(
     }
 
     private Tensor attention(Tensor state, Layer<Tensor> layer) {
-      Tensor query = heads(dense(state, layer.query()), 0, 2, 1, 3);
-      Tensor key = heads(dense(state, layer.key()), 0, 2, 1, 3);
+      Activations input = activations(state, layer.query());
+      Tensor query = heads(dense(input, layer.query()), 0, 2, 1, 3);
+      Tensor key = heads(dense(input, layer.key()), 0, 2, 1, 3);
       Tensor scores = ggml.mulMat(key, query);
       Tensor shares = ggml.softMaxExt(scores, mask, (float) (1 / Math.sqrt(HEAD)), 0);
-      Tensor value = ggml.cont(heads(dense(state, layer.value()), 1, 2, 0, 3));
+      Tensor value = ggml.cont(heads(dense(input, layer.value()), 1, 2, 0, 3));
       Tensor mixed = ggml.permute(ggml.mulMat(value, shares), 0, 2, 1, 3);
       return ggml.reshape(ggml.cont(mixed), HIDDEN, length, sequences);
     }
@@ -123,8 +128,35 @@ record MiniLmGraph(
           ggml.reshape(state, HEAD, HEADS, length, sequences), axis0, axis1, axis2, axis3);
     }
 
+    // What layers read: rows, and for INT8 layers what those of one input share.
+    private record Activations(Tensor x, @Nullable Tensor packed) {}
+
+    private Activations activations(Tensor x, Dense<Tensor> dense) {
+      return new Activations(
+          x, dense.scale() == null ? null : QuantizeI8ConvRot.create(ggml, x, dense.group()));
+    }
+
     private Tensor dense(Tensor x, Dense<Tensor> dense) {
-      return ggml.add(ggml.mulMat(dense.matrix(), x), dense.bias());
+      return dense(activations(x, dense), dense);
+    }
+
+    private Tensor dense(Activations input, Dense<Tensor> dense) {
+      Tensor packed = input.packed();
+      Tensor scale = dense.scale();
+      if (packed == null || scale == null) {
+        return ggml.add(ggml.mulMat(dense.matrix(), input.x()), dense.bias());
+      }
+      LinearI8 linear = new LinearI8(dense.matrix(), scale, dense.bias());
+      return new Int8Layer(linear, dense.group()).apply(ggml, packed, input.x());
+    }
+
+    private Tensor product(Tensor x, Dense<Tensor> dense) {
+      Tensor scale = dense.scale();
+      if (scale == null) {
+        return ggml.mulMat(dense.matrix(), x);
+      }
+      LinearI8 linear = new LinearI8(dense.matrix(), scale, null);
+      return new Int8Layer(linear, dense.group()).apply(ggml, x);
     }
 
     private Tensor residualNorm(Tensor x, Dense<Tensor> dense, Tensor residual, Norm<Tensor> norm) {
@@ -134,7 +166,7 @@ record MiniLmGraph(
       return ResidualNorm.OPERATOR.create(
           ggml,
           new ResidualNorm.Attributes(NORM_EPSILON),
-          ggml.mulMat(dense.matrix(), x),
+          product(x, dense),
           dense.bias(),
           residual,
           norm.scale(),

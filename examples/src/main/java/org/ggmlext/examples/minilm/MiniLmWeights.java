@@ -8,6 +8,7 @@ import java.io.InputStream;
 import java.util.List;
 import java.util.function.Function;
 import java.util.stream.IntStream;
+import org.jspecify.annotations.Nullable;
 
 /**
  * All weights of MiniLM-L6-v2, named by what they do.
@@ -28,11 +29,33 @@ public record MiniLmWeights<T>(
     }
   }
 
-  /** A dense layer: {@code y = matrix * x + bias}; the matrix has one row an output. */
-  public record Dense<T>(T matrix, T bias) {
-    <R> Dense<R> map(Function<T, R> move) {
-      return new Dense<>(move.apply(matrix), move.apply(bias));
+  /**
+   * A dense layer: {@code y = matrix * x + bias}; the matrix has one row an output.
+   *
+   * @param scale of an INT8 matrix: what each output is multiplied by; else null
+   * @param group of an INT8 matrix: features that were rotated together
+   */
+  public record Dense<T>(T matrix, T bias, @Nullable T scale, int group) {
+    /** A layer in F32. */
+    Dense(T matrix, T bias) {
+      this(matrix, bias, null, 1);
     }
+
+    <R> Dense<R> map(Function<T, R> move) {
+      return new Dense<>(
+          move.apply(matrix), move.apply(bias), scale == null ? null : move.apply(scale), group);
+    }
+  }
+
+  /** Where weights come from: what finds them by their names in the original model. */
+  interface Source<T> {
+    /** {@code rows} rows of {@code columns} values. */
+    T matrix(String name, int rows, int columns);
+
+    T vector(String name, int n);
+
+    /** A layer with {@code name.bias}. */
+    Dense<T> dense(String name, int in, int out);
   }
 
   /** One layer of the encoder, in the order of its use. */
@@ -85,35 +108,31 @@ public record MiniLmWeights<T>(
     }
   }
 
-  static MiniLmWeights<Weight> of(OnnxWeights onnx) {
+  static <T> MiniLmWeights<T> of(Source<T> source) {
     return new MiniLmWeights<>(
-        onnx.matrix("embeddings.word_embeddings.weight", MiniLm.VOCABULARY, HIDDEN),
-        onnx.matrix("embeddings.position_embeddings.weight", MiniLm.POSITIONS, HIDDEN),
-        onnx.matrix("embeddings.token_type_embeddings.weight", MiniLm.TOKEN_TYPES, HIDDEN),
-        norm(onnx, "embeddings.LayerNorm"),
+        source.matrix("embeddings.word_embeddings.weight", MiniLm.VOCABULARY, HIDDEN),
+        source.matrix("embeddings.position_embeddings.weight", MiniLm.POSITIONS, HIDDEN),
+        source.matrix("embeddings.token_type_embeddings.weight", MiniLm.TOKEN_TYPES, HIDDEN),
+        norm(source, "embeddings.LayerNorm"),
         IntStream.range(0, MiniLm.LAYERS)
-            .mapToObj(index -> layer(onnx, "encoder.layer." + index + "."))
+            .mapToObj(index -> layer(source, "encoder.layer." + index + "."))
             .toList());
   }
 
-  private static Layer<Weight> layer(OnnxWeights onnx, String prefix) {
+  private static <T> Layer<T> layer(Source<T> source, String prefix) {
     return new Layer<>(
-        dense(onnx, prefix + "attention.self.query", HIDDEN, HIDDEN),
-        dense(onnx, prefix + "attention.self.key", HIDDEN, HIDDEN),
-        dense(onnx, prefix + "attention.self.value", HIDDEN, HIDDEN),
-        dense(onnx, prefix + "attention.output.dense", HIDDEN, HIDDEN),
-        norm(onnx, prefix + "attention.output.LayerNorm"),
-        dense(onnx, prefix + "intermediate.dense", HIDDEN, FEED_FORWARD),
-        dense(onnx, prefix + "output.dense", FEED_FORWARD, HIDDEN),
-        norm(onnx, prefix + "output.LayerNorm"));
+        source.dense(prefix + "attention.self.query", HIDDEN, HIDDEN),
+        source.dense(prefix + "attention.self.key", HIDDEN, HIDDEN),
+        source.dense(prefix + "attention.self.value", HIDDEN, HIDDEN),
+        source.dense(prefix + "attention.output.dense", HIDDEN, HIDDEN),
+        norm(source, prefix + "attention.output.LayerNorm"),
+        source.dense(prefix + "intermediate.dense", HIDDEN, FEED_FORWARD),
+        source.dense(prefix + "output.dense", FEED_FORWARD, HIDDEN),
+        norm(source, prefix + "output.LayerNorm"));
   }
 
-  private static Dense<Weight> dense(OnnxWeights onnx, String name, int in, int out) {
-    String bias = name + ".bias";
-    return new Dense<>(onnx.denseMatrix(bias, in, out), onnx.vector(bias, out));
-  }
-
-  private static Norm<Weight> norm(OnnxWeights onnx, String name) {
-    return new Norm<>(onnx.vector(name + ".weight", HIDDEN), onnx.vector(name + ".bias", HIDDEN));
+  private static <T> Norm<T> norm(Source<T> source, String name) {
+    return new Norm<>(
+        source.vector(name + ".weight", HIDDEN), source.vector(name + ".bias", HIDDEN));
   }
 }

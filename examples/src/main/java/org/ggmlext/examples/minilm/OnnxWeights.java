@@ -9,6 +9,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeSet;
+import org.ggmlext.examples.minilm.MiniLmWeights.Dense;
 import org.ggmlext.examples.onnx.GraphProto;
 import org.ggmlext.examples.onnx.ModelProto;
 import org.ggmlext.examples.onnx.NodeProto;
@@ -22,7 +23,7 @@ import org.jspecify.annotations.Nullable;
  * layers and calls them {@code onnx::MatMul_787}. Such a matrix is found by what it does: it is
  * multiplied with the activations whose sum with the layer's bias comes next.
  */
-final class OnnxWeights {
+final class OnnxWeights implements MiniLmWeights.Source<Weight> {
 
   private final String source;
   private final Map<String, TensorProto> initializers = new HashMap<>();
@@ -58,13 +59,21 @@ final class OnnxWeights {
   }
 
   /** The vector {@code name} of length {@code n}. */
-  Weight vector(String name, int n) {
+  @Override
+  public Weight vector(String name, int n) {
     return new Weight(name, n, 1, floats(initializer(name), n));
   }
 
   /** The matrix {@code name} of {@code rows} rows of {@code columns} values. */
-  Weight matrix(String name, int rows, int columns) {
+  @Override
+  public Weight matrix(String name, int rows, int columns) {
     return new Weight(name, columns, rows, floats(initializer(name), rows, columns));
+  }
+
+  @Override
+  public Dense<Weight> dense(String name, int in, int out) {
+    String bias = name + ".bias";
+    return new Dense<>(denseMatrix(bias, in, out), vector(bias, out));
   }
 
   /**

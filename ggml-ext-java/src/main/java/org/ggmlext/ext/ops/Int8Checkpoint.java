@@ -96,14 +96,12 @@ public final class Int8Checkpoint {
    */
   public Int8Layer newLayer(Context weights, String module) {
     Stored stored = stored(module);
-    Tensor weight = file.newTensor(weights, stored.weight().name()).name(stored.weight().name());
     LinearI8 linear =
-        LinearI8.of(weight)
-            .withWeightScale(
-                file.newTensor(weights, stored.scale().name()).name(stored.scale().name()));
+        LinearI8.of(file.newTensor(weights, stored.weight().name()))
+            .withWeightScale(file.newTensor(weights, stored.scale().name()));
     StoredTensor bias = stored.bias();
     if (bias != null) {
-      linear = linear.withBias(weights.newTensor(Type.F32, bias.shape()).name(bias.name()));
+      linear = linear.withBias(weights.newTensor(Type.F32, bias.shape()));
     }
     return new Int8Layer(linear, stored.group());
   }
