@@ -62,7 +62,7 @@ public final class SafetensorsWriter {
                   "\"%s\" is %s; a safetensors file has F64, F32, F16, BF16, I64 to I8"
                       .formatted(name, type));
         };
-    return add(new Entry(name, dtype, (int) type.byteSize(), shape, data));
+    return add(new Entry(name, dtype, type.byteSize(), shape, data));
   }
 
   /**

@@ -9,6 +9,7 @@ import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import org.ggmlext.Backend;
 import org.ggmlext.Context;
@@ -20,10 +21,12 @@ import org.ggmlext.Graph;
 import org.ggmlext.Scheduler;
 import org.ggmlext.Tensor;
 import org.ggmlext.Type;
+import org.ggmlext.examples.int8.Int8CheckpointWriter;
 import org.ggmlext.ext.Extensions;
 import org.ggmlext.ext.Kernel;
 import org.ggmlext.ext.Plan;
 import org.ggmlext.ext.Registration;
+import org.ggmlext.ext.ops.LinearI8;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
@@ -217,6 +220,32 @@ class SnippetsTest {
   @DisplayName("threads-and-lifetimes: registrations are closed behind the backend")
   void lifetimes() {
     assertSwish(Usage.lifetimes(input()), 1.5);
+  }
+
+  @Test
+  @DisplayName("int8: a layer of a checkpoint, and two layers on rows that they share")
+  void int8(@TempDir Path folder) {
+    registrations.add(Int8.register(extensions, cpu));
+    int features = 64;
+    float[] unit = new float[features * features];
+    for (int i = 0; i < features; i++) {
+      unit[i * features + i] = 2;
+    }
+    Path file = folder.resolve("int8.safetensors");
+    new Int8CheckpointWriter().addLayer("attention.query", unit, features, 64).write(file);
+    Tensor x = inputs.newTensor(Type.F32, features, ROWS);
+    inputs.allocate(cpu);
+    x.setFloats(Arrays.copyOf(values(), features * ROWS));
+    try (Context weights = Context.forTensors(4)) {
+      float[] y = compute(Int8.layer(file, weights, nodes, cpu, x));
+      for (int i = 0; i < y.length; i++) {
+        // 64 products of +-0.25 with rotated values up to 8, each off by half a step of 8 / 127.
+        assertThat(y[i]).isCloseTo(2 * x.getFloats()[i], within(0.51f));
+      }
+      LinearI8 plain = LinearI8.of(weights.tensors().getFirst());
+      Tensor[] both = Int8.shared(nodes, x, plain, plain);
+      assertThat(compute(both[0])).isEqualTo(compute(both[1]));
+    }
   }
 
   @Test
