@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds the native libraries with CMake and puts them, with their manifest, where the jar takes them from.
+# Builds the native libraries with CMake and puts them, with their manifest, headers and licences, where the jar takes them from.
 #   build.sh CMAKE_DIR OUTPUT_DIR STOCK_GGML_DIR VERSION JOBS ON|OFF      the last: build the tests
 set -euo pipefail
 
@@ -24,5 +24,9 @@ fi
 for library in "${libraries[@]}"; do
     strip --strip-unneeded -o "$output/$library" "$cmake_dir/lib/$library"
 done
+mkdir -p "$output/../include"
+cp "$source"/include/*.h "$output/../include/"
+cp "$source/../LICENSE" "$source/NOTICE" "$output/../../"
+
 cd "$output"
 bash "$source/manifest.sh" ggml-ext "$version" "built here" "${libraries[@]}" >manifest.properties

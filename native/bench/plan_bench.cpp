@@ -3,7 +3,7 @@
 //   GGML_EXT_TEST_GGML_DIR=<folder of stock ggml> plan-bench        prints a Markdown table; times are medians in microseconds of CPU time
 
 #include "ggml-ext.h"
-#include "interpose/runtime.h"
+#include "exec/runtime.h"
 #include "plan/backend_plans.h"
 #include "support/stock_ggml.h"
 

@@ -34,7 +34,7 @@ if [[ "$found" != "$expected" ]]; then
     fail "$package has SHA-512 $found, expected $expected; the file was kept as $work/$tarball.rejected"
 fi
 
-stamp="$integrity $(sha256sum "${BASH_SOURCE[0]}" "$here/../manifest.sh" "$here/LICENSE-ggml" | sha256sum | cut -d ' ' -f 1)"
+stamp="$integrity $(sha256sum "${BASH_SOURCE[0]}" "$here/../manifest.sh" "$here/sbom.sh" "$here/LICENSE-ggml" "$here/NOTICE" | sha256sum | cut -d ' ' -f 1)"
 if [[ -f "$work/unpacked.stamp" && -d "$output" && "$(cat "$work/unpacked.stamp")" == "$stamp" ]]; then
     exit 0
 fi
@@ -44,7 +44,8 @@ mkdir -p "$output" "$work/unpacked"
 tar -xzf "$work/$tarball" -C "$work/unpacked" --strip-components=1
 mv "$work"/unpacked/bins/linux-x64/libggml*.so "$output/"
 cp "$work/unpacked/LICENSE" "$output/LICENSE-node-llama-cpp"
-cp "$here/LICENSE-ggml" "$output/LICENSE-ggml"
+cp "$here/LICENSE-ggml" "$here/NOTICE" "$output/"
+bash "$here/sbom.sh" "$package" "$expected" "$ggml_version" >"$work/sbom.json"
 rm -rf "$work/unpacked"
 
 # The base library first, then what links to it.

@@ -1,7 +1,7 @@
 // C entries: status, loading, attaching.
 
 #include "exec/executor.h"
-#include "interpose/runtime.h"
+#include "exec/runtime.h"
 #include "support/status.h"
 
 using namespace ggml_ext;

@@ -1,6 +1,6 @@
 // C entries: statistics and plan copies.
 
-#include "interpose/runtime.h"
+#include "exec/runtime.h"
 #include "plan/backend_plans.h"
 #include "plan/copy.h"
 #include "support/status.h"

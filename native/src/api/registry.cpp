@@ -1,6 +1,6 @@
 // C entries: operators, kernels, their registrations.
 
-#include "interpose/runtime.h"
+#include "exec/runtime.h"
 #include "registry/op_create.h"
 #include "support/status.h"
 

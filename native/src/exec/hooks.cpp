@@ -2,8 +2,8 @@
 
 #include "exec/executor.h"
 #include "exec/marker.h"
+#include "exec/runtime.h"
 #include "exec/services.h"
-#include "interpose/runtime.h"
 #include "plan/backend_plans.h"
 #include "plan/inject.h"
 #include "plan/select.h"

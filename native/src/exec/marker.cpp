@@ -3,8 +3,8 @@
 #include "exec/marker.h"
 
 #include "exec/executor.h"
+#include "exec/runtime.h"
 #include "interpose/hooks.h"
-#include "interpose/runtime.h"
 #include "plan/select.h"
 #include "support/status.h"
 

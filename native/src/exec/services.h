@@ -1,7 +1,7 @@
 #pragma once
 // What the layer offers through ggml_backend_reg_get_proc_address (SERV-1), and the CPU backend's settings that it must know.
 
-#include "interpose/runtime.h"
+#include "exec/runtime.h"
 
 namespace ggml_ext::exec {
 

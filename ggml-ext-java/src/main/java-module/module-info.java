@@ -2,6 +2,7 @@
 module org.ggmlext {
   requires org.ggmlext.bindings;
   requires com.fasterxml.jackson.core;
+  requires jdk.jfr;
   requires org.slf4j;
   requires static org.jspecify;
 

@@ -7,6 +7,7 @@ import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.BooleanSupplier;
 import org.ggmlext.bindings.ggml_backend_h;
 import org.ggmlext.internal.ComputeFailure;
+import org.ggmlext.internal.ComputeWatch;
 import org.ggmlext.internal.CpuControl;
 import org.ggmlext.internal.Lifetime;
 import org.ggmlext.internal.Native;
@@ -134,6 +135,7 @@ public final class Backend implements AutoCloseable {
    */
   public void compute(Graph graph) {
     beginExclusive();
+    ComputeWatch.Span span = ComputeWatch.begin();
     try {
       try (Context.Access _ = graph.context().access()) {
         GraphCheck.memory(graph);
@@ -142,6 +144,7 @@ public final class Backend implements AutoCloseable {
         ComputeFailure.check(status, "computing " + graph + " on " + device.name(), takeThrown());
       }
     } finally {
+      span.end(List.of(this), graph.nodeCount());
       endExclusive();
     }
   }

@@ -12,6 +12,7 @@ import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Supplier;
 import org.ggmlext.bindings.ggml_backend_h;
 import org.ggmlext.internal.ComputeFailure;
+import org.ggmlext.internal.ComputeWatch;
 import org.ggmlext.internal.EvalSlots;
 import org.ggmlext.internal.Lifetime;
 import org.ggmlext.internal.Native;
@@ -232,6 +233,7 @@ public final class Scheduler implements AutoCloseable {
   private void computeHeld(Graph graph) {
     inLockOrder.forEach(Backend::lock);
     computing = true;
+    ComputeWatch.Span span = ComputeWatch.begin();
     try (Context.Access _ = graph.context().access()) {
       GraphCheck.memory(graph);
       int status = ggml_backend_h.ggml_backend_sched_graph_compute(handle, graph.kept());
@@ -246,6 +248,7 @@ public final class Scheduler implements AutoCloseable {
       ComputeFailure.check(status, "computing " + graph, thrown);
     } finally {
       computing = false;
+      span.end(backends, graph.nodeCount());
       inLockOrder.reversed().forEach(Backend::unlock);
     }
   }

@@ -56,6 +56,7 @@ public final class Extensions {
   public static synchronized Extensions attach(Ggml ggml, @Nullable Path library) {
     if (attached == null) {
       attached = new Extensions(LayerLoader.load(ggml, ExtLocator.library(library)));
+      FlightEvents.start();
     }
     return attached;
   }

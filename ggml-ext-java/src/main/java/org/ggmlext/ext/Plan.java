@@ -74,6 +74,25 @@ public record Plan(
     return steps.stream().filter(step -> kernel.equals(step.kernel())).toList();
   }
 
+  /**
+   * The plan as a picture, an SVG document: a box for each step with its nodes, and its time where
+   * {@linkplain Extensions#setProfiling profiling} was on. Reasons of refusals show under the
+   * mouse.
+   */
+  public String toSvg() {
+    return PlanSvg.draw(List.of(this));
+  }
+
+  /**
+   * Several plans in one picture, such as the splits of a graph over several backends.
+   *
+   * @param plans in the order in which they are shown
+   * @see #toSvg()
+   */
+  public static String toSvg(List<Plan> plans) {
+    return PlanSvg.draw(List.copyOf(plans));
+  }
+
   /** One line for the plan, one for each step, one for each refusal. */
   @Override
   public String toString() {

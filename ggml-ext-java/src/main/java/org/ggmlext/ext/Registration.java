@@ -4,6 +4,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import org.ggmlext.bindings.ggml_ext_h;
 import org.ggmlext.bindings.ggml_ext_kernel_stats;
+import org.jspecify.annotations.Nullable;
 
 /**
  * An operator, kernel, rule or optimiser that is known to the extension layer until this is closed.
@@ -21,6 +22,7 @@ public final class Registration implements AutoCloseable {
   Registration(String name, MemorySegment handle) {
     this.name = name;
     this.handle = handle;
+    FlightEvents.opened(this);
   }
 
   /** The name of what is registered. */
@@ -48,17 +50,36 @@ public final class Registration implements AutoCloseable {
     check();
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment stats = ggml_ext_kernel_stats.allocate(arena);
-      ggml_ext_kernel_stats.struct_size(stats, stats.byteSize());
-      ExtStatus.check(ggml_ext_h.ggml_ext_get_kernel_stats(handle, stats));
-      return new KernelStats(
-          ggml_ext_kernel_stats.n_supported(stats),
-          ggml_ext_kernel_stats.n_unsupported(stats),
-          ggml_ext_kernel_stats.n_planned(stats),
-          ggml_ext_kernel_stats.n_executed(stats),
-          ggml_ext_kernel_stats.n_failed(stats),
-          ggml_ext_kernel_stats.n_refused(stats),
-          ggml_ext_kernel_stats.time_ns(stats));
+      ExtStatus.check(read(stats));
+      return copy(stats);
     }
+  }
+
+  /** Its counters; null if it is closed, or no kernel or rule. */
+  synchronized @Nullable KernelStats statsIfKernel() {
+    if (!isOpen()) {
+      return null;
+    }
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment stats = ggml_ext_kernel_stats.allocate(arena);
+      return read(stats) == ggml_ext_h.GGML_EXT_STATUS_SUCCESS() ? copy(stats) : null;
+    }
+  }
+
+  private int read(MemorySegment stats) {
+    ggml_ext_kernel_stats.struct_size(stats, stats.byteSize());
+    return ggml_ext_h.ggml_ext_get_kernel_stats(handle, stats);
+  }
+
+  private static KernelStats copy(MemorySegment stats) {
+    return new KernelStats(
+        ggml_ext_kernel_stats.n_supported(stats),
+        ggml_ext_kernel_stats.n_unsupported(stats),
+        ggml_ext_kernel_stats.n_planned(stats),
+        ggml_ext_kernel_stats.n_executed(stats),
+        ggml_ext_kernel_stats.n_failed(stats),
+        ggml_ext_kernel_stats.n_refused(stats),
+        ggml_ext_kernel_stats.time_ns(stats));
   }
 
   /**
@@ -87,8 +108,10 @@ public final class Registration implements AutoCloseable {
   @Override
   public synchronized void close() {
     if (isOpen()) {
+      FlightEvents.closing(this);
       ExtStatus.check(ggml_ext_h.ggml_ext_unregister(handle));
       handle = MemorySegment.NULL;
+      FlightEvents.closed(this);
     }
   }
 

@@ -250,7 +250,7 @@ class SnippetsTest {
 
   @Test
   @DisplayName("errors: what a kernel throws is the cause; profiling gives times")
-  void failures() {
+  void failures(@TempDir Path folder) throws Exception {
     IllegalStateException thrown = new IllegalStateException("no mood");
     Registration kernel =
         register(
@@ -269,6 +269,9 @@ class SnippetsTest {
     assertThat(printed(() -> Usage.profile(extensions, scheduler, graph, backend)))
         .contains("app.sin.java")
         .contains(" us");
+    Path picture = folder.resolve("plan.svg");
+    Usage.picture(extensions, backend, picture);
+    assertThat(picture).content().startsWith("<svg").contains("app.sin.java", " µs");
     Usage.abort(backend);
     assertThat(printed(() -> Usage.attached(ggml))).contains("graphViews=true");
   }

@@ -1,5 +1,7 @@
 package org.ggmlext.examples.docs;
 
+import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.ggmlext.Backend;
@@ -80,6 +82,12 @@ final class Usage {
     for (Plan.Refusal refusal : plan.refusals()) {
       System.out.println(refusal.node() + " " + refusal.kernel() + ": " + refusal.reason());
     }
+    // docs: end
+  }
+
+  static void picture(Extensions extensions, Backend backend, Path file) throws IOException {
+    // docs: picture
+    Files.writeString(file, extensions.plans(backend).getFirst().toSvg());
     // docs: end
   }
 

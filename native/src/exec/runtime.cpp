@@ -1,4 +1,4 @@
-#include "interpose/runtime.h"
+#include "exec/runtime.h"
 
 #include "exec/executor.h"
 #include "interpose/hooks.h"

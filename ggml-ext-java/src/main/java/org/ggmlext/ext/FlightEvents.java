@@ -1,0 +1,105 @@
+package org.ggmlext.ext;
+
+import java.util.Collections;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.WeakHashMap;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.stream.Collectors;
+import jdk.jfr.FlightRecorder;
+import org.ggmlext.Backend;
+import org.ggmlext.internal.ComputeWatch;
+
+/** Tells the JDK's Flight Recorder of computes, new plans and kernels, while it listens. */
+final class FlightEvents {
+  /** A run-time image may lack the recorder. */
+  private static final boolean AVAILABLE = ModuleLayer.boot().findModule("jdk.jfr").isPresent();
+
+  private static final Set<Registration> REGISTRATIONS = ConcurrentHashMap.newKeySet();
+
+  /** How many plans each backend had made when it was last looked at. */
+  private static final Map<Backend, Long> PLANNED =
+      Collections.synchronizedMap(new WeakHashMap<>());
+
+  private static final AtomicBoolean REPORTS_KERNELS = new AtomicBoolean();
+
+  private FlightEvents() {}
+
+  static void start() {
+    if (AVAILABLE) {
+      ComputeWatch.watch(FlightEvents::begin);
+    }
+  }
+
+  static void opened(Registration registration) {
+    REGISTRATIONS.add(registration);
+  }
+
+  /** The last figures of a kernel, which may have lived for less than a period. */
+  static void closing(Registration registration) {
+    if (AVAILABLE && FlightRecorder.isInitialized()) {
+      kernel(registration);
+    }
+  }
+
+  static void closed(Registration registration) {
+    REGISTRATIONS.remove(registration);
+  }
+
+  private static ComputeWatch.Span begin() {
+    if (!FlightRecorder.isInitialized()) {
+      return ComputeWatch.Span.NOBODY;
+    }
+    if (REPORTS_KERNELS.compareAndSet(false, true)) {
+      FlightRecorder.addPeriodicEvent(KernelEvent.class, FlightEvents::kernels);
+    }
+    ComputeEvent event = new ComputeEvent();
+    event.begin();
+    return (backends, nodes) -> {
+      if (event.shouldCommit()) {
+        event.backends = backends.stream().map(Backend::name).collect(Collectors.joining(", "));
+        event.nodes = nodes;
+        event.commit();
+      }
+      backends.forEach(FlightEvents::plans);
+    };
+  }
+
+  private static void plans(Backend backend) {
+    long planned = PlanReader.planned(backend.handle());
+    Long before = PLANNED.put(backend, planned);
+    long fresh = before == null ? planned : planned - before;
+    if (fresh > 0 && (new PlanEvent().isEnabled() || new PlanPictureEvent().isEnabled())) {
+      List<Plan> plans = PlanReader.plans(backend.handle());
+      plans.subList(0, (int) Math.min(fresh, plans.size())).forEach(FlightEvents::plan);
+    }
+  }
+
+  private static void plan(Plan plan) {
+    PlanEvent event = new PlanEvent();
+    if (event.isEnabled()) {
+      event.fill(plan);
+      event.commit();
+    }
+    PlanPictureEvent picture = new PlanPictureEvent();
+    if (picture.isEnabled()) {
+      picture.fill(plan);
+      picture.commit();
+    }
+  }
+
+  private static void kernels() {
+    REGISTRATIONS.forEach(FlightEvents::kernel);
+  }
+
+  private static void kernel(Registration registration) {
+    KernelEvent event = new KernelEvent();
+    KernelStats stats = event.isEnabled() ? registration.statsIfKernel() : null;
+    if (stats != null) {
+      event.fill(registration.name(), stats);
+      event.commit();
+    }
+  }
+}
