@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # Runs clang-tidy on the layer's own sources, with the checks of native/.clang-tidy; any finding fails.
 #   scripts/tidy.sh [CMAKE_DIR]      a configured build of native/; as it comes native/target/cmake
-# Says so and does nothing where clang-tidy is not installed (Debian: apt-get install clang-tidy).
+# Says so and does nothing where clang-tidy is not installed.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 command -v clang-tidy >/dev/null || {
-    echo "tidy: skipped, clang-tidy is not installed"
+    echo "tidy: skipped, clang-tidy is not installed (Debian: apt-get install clang-tidy)"
     exit 0
 }
 build="${1:-native/target/cmake}"

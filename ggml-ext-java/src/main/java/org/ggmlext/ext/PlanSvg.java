@@ -21,7 +21,7 @@ final class PlanSvg {
   private static final int SHAPE = 440;
   private static final int REFUSED = 640;
   private static final int KERNEL = 730;
-  private static final int BAR = 980;
+  private static final int BAR = 970;
   private static final int BAR_WIDTH = 50;
 
   private static final String STYLE =
@@ -206,7 +206,7 @@ final class PlanSvg {
   }
 
   private static String microseconds(double time) {
-    return time < 10_000
+    return time < 1000
         ? String.format(Locale.ROOT, "%.1f µs", time)
         : String.format(Locale.ROOT, "%.1f ms", time / 1000);
   }

