@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$1/src"
 
-order=(support abi registry interpose plan exec api)
+order=(support abi cuda registry interpose plan exec api)
 
 rank() {
     local i
