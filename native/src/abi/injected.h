@@ -8,8 +8,11 @@ namespace ggml_ext {
 
 inline char INJECTED; // its address is the mark
 
+// Leaves lie at multiples of this, so that the mark of hardly any other tensor must be fetched from memory.
+constexpr uintptr_t LEAF_ALIGNMENT = 1024;
+
 inline bool is_injected(const ggml_tensor * tensor) {
-    return tensor != nullptr && tensor->extra == &INJECTED;
+    return tensor != nullptr && reinterpret_cast<uintptr_t>(tensor) % LEAF_ALIGNMENT == 0 && tensor->extra == &INJECTED;
 }
 
 // Takes a node's added sources off; true if there were any.

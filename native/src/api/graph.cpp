@@ -19,10 +19,11 @@ const ggml_ext_node * ggml_ext_graph_node(const ggml_ext_graph * graph, int32_t 
     const ggml_ext_node * node   = nullptr;
     const int             status = guarded([&]() -> int {
         auto & view = graph->views[index];
-        if (view == nullptr) {
-            view = std::make_unique<kept_node>(node_view(graph->index.ggml(), graph->index.node(index)));
+        if (view.empty()) {
+            ggml_tensor * tensor = graph->index.node(index);
+            view                 = kept_nodes(graph->index.ggml(), &tensor, 1, graph->memory);
         }
-        node = &view->get();
+        node = view.get()[0];
         return GGML_EXT_STATUS_SUCCESS;
     });
     return status == GGML_EXT_STATUS_SUCCESS ? node : nullptr;

@@ -31,7 +31,7 @@ std::unique_ptr<ggml_ext_plan> copy_plan(const abi::ggml & g, ggml_backend * bac
     copy->before_allocation = p.before_allocation;
     copy->n_computed        = p.n_computed.load();
     for (const plan::label & l : p.labels) {
-        copy->nodes.push_back({l.name, l.op, l.type, {l.ne[0], l.ne[1], l.ne[2], l.ne[3]}});
+        copy->nodes.push_back({&p.names[l.name], l.op, l.type, {l.ne[0], l.ne[1], l.ne[2], l.ne[3]}});
     }
     int        next   = 0;
     const auto native = [&](int end) {
@@ -124,7 +124,10 @@ int ggml_ext_plan_get_refusal(const ggml_ext_plan * plan, int32_t index, ggml_ex
     if (plan == nullptr) {
         return fail(GGML_EXT_STATUS_INVALID_ARGUMENT, "plan is NULL");
     }
-    const auto * r = at(plan->refusals, index, "refusal");
-    return r == nullptr ? static_cast<int>(GGML_EXT_STATUS_NOT_FOUND)
-                        : fill_struct(refusal, {0, r->node, r->kernel.c_str(), r->reason.c_str()}, "refusal");
+    const plan::refusal_list & all = plan->refusals;
+    if (index < 0 || static_cast<size_t>(index) >= all.size()) {
+        return fail(GGML_EXT_STATUS_NOT_FOUND, "refusal %d: the plan has %zu", index, all.size());
+    }
+    const auto & why = all.why(static_cast<size_t>(index));
+    return fill_struct(refusal, {0, all.node(static_cast<size_t>(index)), why.kernel.c_str(), why.reason.c_str()}, "refusal");
 }

@@ -86,6 +86,7 @@ struct cpu_executor::program {
     std::deque<ggml_tensor>    proxies;
     std::deque<task>           tasks;
     std::vector<ggml_tensor *> outputs; // of the proxies, to refresh their addresses
+    uint64_t                   addresses_version = 0; // of the plan's addresses that the proxies have
     std::vector<ggml_tensor *> nodes;
     std::vector<segment>       segments;
     failure                    f;
@@ -135,9 +136,12 @@ int32_t cpu_executor::compute(attached_backend & backend, plan::plan & p, ggml_c
     if (assign_workspace(p, own_) != GGML_EXT_STATUS_SUCCESS) {
         return GGML_COMPUTE_FAILED;
     }
-    for (size_t i = 0; i < program.outputs.size(); ++i) {
-        program.proxies[i].data   = program.outputs[i]->data;
-        program.proxies[i].buffer = program.outputs[i]->buffer;
+    if (program.addresses_version != p.addresses_version) {
+        for (size_t i = 0; i < program.outputs.size(); ++i) {
+            program.proxies[i].data   = program.outputs[i]->data;
+            program.proxies[i].buffer = program.outputs[i]->buffer;
+        }
+        program.addresses_version = p.addresses_version;
     }
     const current_backend_scope scope(&backend);
     for (const segment & range : program.segments) {

@@ -99,6 +99,9 @@ void * own_workspace::get(size_t size) {
 }
 
 int assign_workspace(plan::plan & p, own_workspace & own) {
+    if (p.workspace_size == 0) {
+        return GGML_EXT_STATUS_SUCCESS;
+    }
     const auto align = [](void * address) {
         const uintptr_t mask = plan::WORKSPACE_ALIGNMENT - 1;
         return reinterpret_cast<void *>((reinterpret_cast<uintptr_t>(address) + mask) & ~mask);
@@ -145,7 +148,7 @@ void count_executed(plan::step & s) {
 int run_step(plan::step & s, failure & f, bool count) {
     const kernel & k      = *s.k;
     int            status = GGML_EXT_STATUS_SUCCESS;
-    const auto &   ne     = s.nodes.back()->dst->ne;
+    const auto &   ne     = s.exec.nodes[s.exec.n_nodes - 1]->dst->ne;
     if (std::any_of(ne, ne + GGML_EXT_MAX_DIMS, [](int64_t n) { return n == 0; })) {
         if (count) {
             count_executed(s);

@@ -52,7 +52,8 @@ int32_t compute_natively(attached_backend & backend, ggml_cgraph * graph) {
 
 bool supports_op(ggml_backend_device * device, const ggml_tensor * op) {
     attached_device * attached = runtime::get().find(device);
-    if (attached->kernels.empty() || asked_already(device, op)) {
+    const bool is_operator = op->op == attached->ggml->op.custom;
+    if (attached->kernels.empty() || !(is_operator || attached->kernels.offers(op->op)) || asked_already(device, op)) {
         return attached->native_supports(op);
     }
     const query q{device, op, innermost};

@@ -40,18 +40,17 @@ int run_on_this_thread(const abi::ggml & g, ggml_tensor * dst, const op_registra
         return fail(GGML_EXT_STATUS_UNSUPPORTED, "OP-3: operator %s: no CPU device is attached", op.name.c_str());
     }
     const snapshot_cell::pin   kernels(cpu->kernels);
-    std::vector<plan::refusal> refusals;
-    const kernel_ptr           k = plan::select_kernel(*cpu, *kernels, dst, 0, &refusals).k;
+    plan::refusal_list refusals;
+    const kernel_ptr   k = plan::select_kernel(*cpu, *kernels, dst, 0, &refusals).k;
     if (k == nullptr) {
         return fail(GGML_EXT_STATUS_UNSUPPORTED, "OP-3: operator %s has no CPU kernel for this node%s%s", op.name.c_str(),
-                    refusals.empty() ? "" : ": ", refusals.empty() ? "" : (refusals.back().kernel + " " + refusals.back().reason).c_str());
+                    refusals.empty() ? "" : ": ", refusals.latest().c_str());
     }
     const node_view       view(g, dst);
     const ggml_ext_node * nodes[] = {&view.get()};
     plan::step            s;
     s.k = k;
     k->n_plan_steps.fetch_add(1);
-    s.nodes                = {&view.get()};
     s.prepared.struct_size = sizeof(s.prepared);
     s.prepared.n_phases    = 1;
     if (k->desc.prepare != nullptr) {

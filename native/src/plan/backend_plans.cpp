@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <iterator>
 
 namespace ggml_ext::plan {
 
@@ -41,6 +42,29 @@ bool has_pipeline_copies(const ggml_cgraph * graph) {
     return false;
 }
 
+// true where a node that owns its storage already has an address
+bool has_addresses(const ggml_cgraph * graph) {
+    return std::any_of(graph->nodes, graph->nodes + graph->n_nodes,
+                       [](const ggml_tensor * node) { return node->view_src == nullptr && node->data != nullptr; });
+}
+
+using places = std::vector<injection>;
+using place  = places::const_iterator;
+
+// Walks two lists, both in the order of nodes: visit(node, its places in `a`, its places in `b`).
+template <typename Visit> void for_each_node(const places & a, const places & b, Visit && visit) {
+    place at_a = a.begin(), at_b = b.begin();
+    while (at_a != a.end() || at_b != b.end()) {
+        const int  node  = at_b == b.end() || (at_a != a.end() && at_a->node < at_b->node) ? at_a->node : at_b->node;
+        const auto other = [node](const injection & x) { return x.node != node; };
+        const place end_a = std::find_if(at_a, a.end(), other);
+        const place end_b = std::find_if(at_b, b.end(), other);
+        visit(node, at_a, end_a, at_b, end_b);
+        at_a = end_a;
+        at_b = end_b;
+    }
+}
+
 // what stays the same for every batch size: operations and who reads whom
 uint64_t structure_of(const graph_index & index) {
     uint64_t   h   = static_cast<uint64_t>(index.n_nodes());
@@ -63,11 +87,12 @@ bool ranges_overlap(const ggml_ext_tensor & a, const ggml_ext_tensor & b) {
 
 // What only the last node reads may share storage with the output, as ggml's own in-place operations do.
 bool output_overlaps_inputs(const step & s) {
-    const ggml_ext_tensor & output = *s.nodes.back()->dst;
+    const ggml_ext_node * const * nodes  = s.exec.nodes;
+    const ggml_ext_tensor &       output = *nodes[s.count - 1]->dst;
     for (int i = 0; i + 1 < s.count; ++i) {
-        for (int j = 0; j < s.nodes[i]->n_src; ++j) {
-            const ggml_ext_tensor * src = s.nodes[i]->src[j];
-            const bool own = src == nullptr || std::any_of(s.nodes.begin(), s.nodes.end(), [&](const ggml_ext_node * n) {
+        for (int j = 0; j < nodes[i]->n_src; ++j) {
+            const ggml_ext_tensor * src = nodes[i]->src[j];
+            const bool own = src == nullptr || std::any_of(nodes, nodes + s.count, [&](const ggml_ext_node * n) {
                                  return n->dst->tensor == src->tensor;
                              });
             if (!own && ranges_overlap(output, *src)) {
@@ -124,75 +149,64 @@ void backend_plans::plan_before_allocation(ggml_cgraph * graph) {
     const snapshot_cell::pin kernels(planner_.device.kernels);
     const bool               stale = has_addresses(graph);
 
+    const print128           print = print_nodes(graph->nodes, graph->n_nodes);
+
     plan_ptr p = find(graph->nodes, graph->n_nodes, true);
-    if (p != nullptr && p->epoch == kernels->epoch && p->error == GGML_EXT_STATUS_SUCCESS && p->stale == stale && !p->groups_split) {
-        const print128 print = print_nodes(graph->nodes, graph->n_nodes);
-        if (print == p->print) {
-            std::copy(p->nodes.begin(), p->nodes.end(), graph->nodes); // the order that was chosen
-        } else if (!(print == p->print_ordered)) {
-            p = nullptr;
-        }
+    if (p != nullptr && p->epoch == kernels->epoch && p->error == GGML_EXT_STATUS_SUCCESS && p->stale == stale && !p->groups_split &&
+        (print == p->print || print == p->print_ordered)) {
+        std::copy(p->nodes.begin(), p->nodes.end(), graph->nodes); // the order that was chosen
     } else {
-        p = nullptr;
-    }
-    if (p == nullptr) {
-        const bool fuse  = !has_pipeline_copies(graph) && (planner_.device.cuda == nullptr || planner_.device.cuda->fusion);
-        p                = planner_.before_allocation(graph, *kernels, fuse);
-        p->stale         = stale;
-        p->print_ordered = p->found == p->nodes ? p->print : print_nodes(graph->nodes, graph->n_nodes);
+        graph_index index(*planner_.device.ops, graph);
+        const bool  fuse = !has_pipeline_copies(graph) && (planner_.device.cuda == nullptr || planner_.device.cuda->fusion);
+        p                = planner_.before_allocation(index, print, *kernels, fuse, stale);
         if (!stale) {
-            apply_learned_needs(*p, graph);
+            apply_learned_needs(*p, index);
         }
         stats.planned.fetch_add(1, std::memory_order_relaxed);
         remember(p);
     }
     p->verified_uid = 0;
+    p->addresses.clear();
     if (!stale) {
         inject(*p);
     }
     stats.plan_time_ns.fetch_add(now_ns() - start, std::memory_order_relaxed);
 }
 
-void backend_plans::apply_learned_needs(plan & p, const ggml_cgraph * graph) {
+void backend_plans::apply_learned_needs(plan & p, const graph_index & index) {
     p.leaf_size = p.workspace_size;
     if (p.injections.empty() && learned_.empty()) {
         return;
     }
-    const graph_index index(*planner_.device.ops, const_cast<ggml_cgraph *>(graph));
-    needs &           known   = learned_[structure_of(index)];
-    auto &            learned = known.places;
-    known.workspace_size      = std::max(known.workspace_size, p.workspace_size);
-    p.leaf_size               = known.workspace_size;
-    // counts, not a set: the same source may be added twice on purpose
-    for (const injection & place : p.injections) {
-        const auto want = std::count(p.injections.begin(), p.injections.end(), place);
-        const auto have = std::count(learned.begin(), learned.end(), place);
-        if (have < want) {
-            learned.push_back(place);
-        }
-    }
-    std::vector<int> nodes;
-    for (const injection & place : learned) {
-        nodes.push_back(place.node);
-    }
-    std::sort(nodes.begin(), nodes.end());
-    nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
-    std::vector<injection> all;
-    for (const int node : nodes) {
-        const auto add = [&, node](const std::vector<injection> & from) {
-            std::copy_if(from.begin(), from.end(), std::back_inserter(all), [&](const injection & x) {
-                return x.node == node && (x.from_node < 0 || p.nodes[x.from_node]->src[x.from_slot] != nullptr);
-            });
-        };
-        const auto   keeps = std::count_if(learned.begin(), learned.end(),
-                                           [node](const injection & x) { return x.node == node && x.from_node >= 0; });
-        const bool   fits  = keeps + 1 <= free_slots(p.nodes[node]);
-        add(fits ? learned : p.injections);
-    }
-    p.injections = std::move(all);
     if (learned_.size() > MAX_STRUCTURES) {
         learned_.clear();
     }
+    needs & known        = learned_[structure_of(index)];
+    known.workspace_size = std::max(known.workspace_size, p.workspace_size);
+    p.leaf_size          = known.workspace_size;
+    if (known.places == p.injections) {
+        return;
+    }
+    places learned, all;
+    for_each_node(known.places, p.injections, [&](int node, place known_begin, place known_end, place own_begin, place own_end) {
+        const auto learned_begin = static_cast<ptrdiff_t>(learned.size());
+        learned.insert(learned.end(), known_begin, known_end);
+        for (place own = own_begin; own != own_end; ++own) {
+            // counts, not a set: the same source may be added twice on purpose
+            if (std::count(learned.begin() + learned_begin, learned.end(), *own) < std::count(own_begin, own_end, *own)) {
+                learned.push_back(*own);
+            }
+        }
+        const auto is_there = [&p](const injection & x) { return x.from_node < 0 || p.nodes[x.from_node]->src[x.from_slot] != nullptr; };
+        const auto keeps    = std::count_if(learned.begin() + learned_begin, learned.end(), [](const injection & x) { return x.from_node >= 0; });
+        if (keeps + 1 <= free_slots(p.nodes[node])) {
+            std::copy_if(learned.begin() + learned_begin, learned.end(), std::back_inserter(all), is_there);
+        } else {
+            all.insert(all.end(), own_begin, own_end);
+        }
+    });
+    known.places = std::move(learned);
+    p.injections = std::move(all);
 }
 
 plan_ptr backend_plans::plan_for_compute(ggml_cgraph * graph) {
@@ -221,9 +235,11 @@ plan_ptr backend_plans::plan_for_compute(ggml_cgraph * graph) {
     }
     const uint64_t           start = now_ns();
     const snapshot_cell::pin kernels(planner_.device.kernels);
-    p = find(graph->nodes, graph->n_nodes, false);
-    if (p == nullptr || p->epoch != kernels->epoch || !(p->print == print_nodes(graph->nodes, graph->n_nodes))) {
-        p = planner_.at_compute(graph, *kernels);
+    const print128           print = print_nodes(graph->nodes, graph->n_nodes);
+    p                              = find(graph->nodes, graph->n_nodes, false);
+    if (p == nullptr || p->epoch != kernels->epoch || !(p->print == print)) {
+        graph_index index(*planner_.device.ops, graph);
+        p = planner_.at_compute(index, print, *kernels);
         stats.planned_late.fetch_add(1, std::memory_order_relaxed);
         remember(p);
     }
@@ -232,28 +248,33 @@ plan_ptr backend_plans::plan_for_compute(ggml_cgraph * graph) {
 }
 
 void backend_plans::refresh(plan & p) {
+    const auto as_before = [](const address & a) { return a.tensor->data == a.data; };
+    if (!p.addresses.empty() && std::all_of(p.addresses.begin(), p.addresses.end(), as_before)) {
+        return;
+    }
+    p.addresses.clear();
     for (size_t i = 0; i < p.steps.size(); ++i) {
-        step & s         = *p.steps[i];
-        bool   changed   = !s.addresses_seen; // those of a graph that is allocated again may be there since planning
-        s.addresses_seen = true;
-        for (kept_node & view : s.views) {
-            changed |= view.refresh_addresses();
-        }
-        if (changed && s.fused && (s.k->flags & GGML_EXT_KERNEL_OVERLAP_SAFE) == 0 && output_overlaps_inputs(s)) {
+        step & s = *p.steps[i];
+        s.views.refresh_addresses();
+        if (s.fused && (s.k->flags & GGML_EXT_KERNEL_OVERLAP_SAFE) == 0 && output_overlaps_inputs(s)) {
             const snapshot_cell::pin kernels(planner_.device.kernels);
             std::lock_guard<std::mutex> lock(mutex_);
             planner_.split_group(p, i, *kernels);
             p.groups_split = true;
             stats.singly.fetch_add(1, std::memory_order_relaxed);
             --i; // the single steps that took its place are refreshed too
+            continue;
+        }
+        for (const ggml_ext_tensor & tensor : s.views) {
+            p.addresses.push_back({tensor.tensor, tensor.data});
         }
     }
+    ++p.addresses_version;
 }
 
 void backend_plans::count_compute(const plan & p) {
-    const auto groups = std::count_if(p.steps.begin(), p.steps.end(), [](const std::unique_ptr<step> & s) { return s->fused; });
     stats.computed.fetch_add(1, std::memory_order_relaxed);
-    stats.groups.fetch_add(static_cast<uint64_t>(groups), std::memory_order_relaxed);
+    stats.groups.fetch_add(p.n_groups, std::memory_order_relaxed);
 }
 
 void backend_plans::drop_all() {

@@ -43,7 +43,7 @@ public:
 private:
     plan_ptr find(ggml_tensor * const * base, int n_nodes, bool before_allocation) const;
     void     remember(plan_ptr p);
-    void     apply_learned_needs(plan & p, const ggml_cgraph * graph);
+    void     apply_learned_needs(plan & p, const graph_index & index);
 
     static constexpr size_t MAX_PLANS      = 256;
     static constexpr size_t MAX_STRUCTURES = 1024;
@@ -53,7 +53,7 @@ private:
     std::list<plan_ptr>                                  plans_;
     // by structure of the graph: all places that one of its shapes needed, and the largest workspace
     struct needs {
-        std::vector<injection> places;
+        std::vector<injection> places; // in the order of nodes
         size_t                 workspace_size = 0;
     };
     std::unordered_map<uint64_t, needs> learned_;

@@ -21,7 +21,7 @@ struct ggml_ext_plan {
     std::string                           backend;
     std::vector<node>                     nodes;
     std::vector<step>                     steps; // native ranges too
-    std::vector<ggml_ext::plan::refusal>  refusals;
+    ggml_ext::plan::refusal_list          refusals;
     size_t                                workspace_size    = 0;
     bool                                  before_allocation = false;
     uint64_t                              n_computed        = 0;

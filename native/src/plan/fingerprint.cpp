@@ -14,70 +14,67 @@ constexpr uint64_t constant(uint64_t i) {
     return (z ^ (z >> 31)) | 1;
 }
 
-constexpr int MAX_WORDS = 160;
+// A node is pairs of words: PAIRS of the tensor itself, then those of each source slot.
+constexpr int TENSOR_PAIRS = 5;
+constexpr int PAIRS        = TENSOR_PAIRS + 6;
+constexpr int ALL_PAIRS    = PAIRS + TENSOR_PAIRS * GGML_EXT_MAX_SRC;
 
-struct constants {
-    uint64_t a[MAX_WORDS], b[MAX_WORDS];
-    constexpr constants() : a(), b() {
-        for (int i = 0; i < MAX_WORDS; ++i) {
-            a[i] = constant(2 * i);
-            b[i] = constant(2 * i + 1);
+struct key {
+    uint64_t x, y;
+};
+
+struct keys {
+    key of[ALL_PAIRS];
+    constexpr keys() : of() {
+        for (int i = 0; i < ALL_PAIRS; ++i) {
+            of[i] = {constant(2 * i), constant(2 * i + 1)};
         }
     }
 };
-constexpr constants K;
+constexpr keys KEYS;
 
-// Sums of words times constants: the multiplications do not wait for each other. Not cryptographic, graphs are not hostile.
-class node_sum {
-public:
-    void add(uint64_t value) {
-        a_ += value * K.a[n_];
-        b_ += (value << 32 | value >> 32) * K.b[n_];
-        ++n_;
-    }
-    void add(const void * pointer) { add(static_cast<uint64_t>(reinterpret_cast<uintptr_t>(pointer))); }
-    void add_words(const void * data, int n_words) {
-        for (int i = 0; i < n_words; ++i) {
-            uint64_t word;
-            std::memcpy(&word, static_cast<const char *>(data) + 8 * i, 8);
-            add(word);
-        }
-    }
-    void fold_into(print128 & print) const {
-        print.a = (print.a ^ a_) * 0xd6e8feb86659fd93ull + static_cast<uint64_t>(n_);
-        print.a ^= print.a >> 32;
-        print.b = (print.b ^ b_) * 0xff51afd7ed558ccdull + static_cast<uint64_t>(n_);
-        print.b ^= print.b >> 33;
-    }
+__extension__ using uint128 = unsigned __int128;
 
-private:
-    uint64_t a_ = 0, b_ = 0;
-    int      n_ = 0;
-};
-
-void add_shape(node_sum & h, const ggml_tensor * t) {
-    h.add(static_cast<uint64_t>(static_cast<uint32_t>(t->type)) << 32 | static_cast<uint32_t>(t->flags));
-    h.add_words(t->ne, 4);
-    h.add_words(t->nb, 4);
+// Sums of these products, each word plus a constant of its place, make the print: one multiplication for 16 bytes, and none waits
+// for another. Not cryptographic, graphs are not hostile.
+inline uint128 product(uint64_t x, uint64_t y, const key & k) {
+    return static_cast<uint128>(x + k.x) * (y + k.y);
 }
 
-void add_node(print128 & print, const ggml_tensor * t) {
-    node_sum h;
-    h.add(t);
-    add_shape(h, t);
-    h.add(static_cast<uint64_t>(t->op));
-    h.add_words(t->op_params, 8);
-    h.add(t->view_src);
-    h.add(t->view_offs);
+inline uint128 product(const void * pair, const key & k) {
+    uint64_t words[2];
+    std::memcpy(words, pair, sizeof(words));
+    return product(words[0], words[1], k);
+}
+
+inline uint64_t word(const void * pointer) {
+    return static_cast<uint64_t>(reinterpret_cast<uintptr_t>(pointer));
+}
+
+inline uint64_t word(int32_t high, int32_t low) {
+    return static_cast<uint64_t>(static_cast<uint32_t>(high)) << 32 | static_cast<uint32_t>(low);
+}
+
+inline uint128 sum_tensor(const ggml_tensor * t, const key * k) {
+    return product(word(t), word(t->type, t->flags), k[0]) + product(t->ne, k[1]) + product(t->ne + 2, k[2]) + product(t->nb, k[3]) +
+           product(t->nb + 2, k[4]);
+}
+
+uint128 sum_node(const ggml_tensor * t) {
+    const key * k   = KEYS.of;
+    uint128     sum = sum_tensor(t, k);
+    k += TENSOR_PAIRS;
+    for (int i = 0; i < 4; ++i) {
+        sum += product(t->op_params + 4 * i, k[i]);
+    }
+    sum += product(word(t->op, 0), word(t->view_src), k[4]) + product(t->view_offs, 0, k[5]);
+    k += PAIRS - TENSOR_PAIRS;
     for (int i = 0; i < GGML_EXT_MAX_SRC; ++i) {
-        const ggml_tensor * src = t->src[i];
-        if (src != nullptr) {
-            h.add(static_cast<uint64_t>(i));
-            h.add(src);
-            add_shape(h, src);
+        if (t->src[i] != nullptr) {
+            sum += sum_tensor(t->src[i], k + TENSOR_PAIRS * i);
         }
     }
-    h.fold_into(print);
+    return sum;
 }
 
 } // namespace
@@ -85,7 +82,11 @@ void add_node(print128 & print, const ggml_tensor * t) {
 print128 print_nodes(ggml_tensor * const * nodes, int n_nodes) {
     print128 print{static_cast<uint64_t>(n_nodes), ~static_cast<uint64_t>(n_nodes)};
     for (int i = 0; i < n_nodes; ++i) {
-        add_node(print, nodes[i]);
+        const uint128 sum = sum_node(nodes[i]);
+        print.a = (print.a ^ static_cast<uint64_t>(sum)) * 0xd6e8feb86659fd93ull;
+        print.a ^= print.a >> 32;
+        print.b = (print.b ^ static_cast<uint64_t>(sum >> 64)) * 0xff51afd7ed558ccdull;
+        print.b ^= print.b >> 33;
     }
     return print;
 }

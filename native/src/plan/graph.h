@@ -4,14 +4,14 @@
 #include "plan/graph_index.h"
 #include "registry/describe.h"
 
-#include <memory>
 #include <vector>
 
 struct ggml_ext_graph {
     ggml_ext::plan::graph_index & index;
     bool                          may_reorder;
     // made when asked for, by node position; emptied by a move
-    mutable std::vector<std::unique_ptr<ggml_ext::kept_node>> views;
+    mutable std::vector<ggml_ext::kept_nodes> views;
+    mutable ggml_ext::arena                   memory; // of the views
 
     ggml_ext_graph(ggml_ext::plan::graph_index & i, bool reorder) : index(i), may_reorder(reorder), views(i.n_nodes()) {}
 };

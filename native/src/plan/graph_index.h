@@ -16,6 +16,7 @@ public:
     const op_table &  ops() const { return *ops_; }
     const abi::ggml & ggml() const { return ops_->ggml(); }
 
+    ggml_cgraph * graph() const { return graph_; }
     int           n_nodes() const { return graph_->n_nodes; }
     ggml_tensor * node(int i) const { return graph_->nodes[i]; }
 

@@ -1,7 +1,5 @@
 #include "plan/inject.h"
 
-#include "abi/injected.h"
-
 #include <algorithm>
 #include <cstring>
 
@@ -21,7 +19,7 @@ ggml_tensor * leaf_pool::take() {
     }
     all_.emplace_back();
     ever_used_.store(true, std::memory_order_relaxed);
-    return &all_.back();
+    return &all_.back().tensor;
 }
 
 void leaf_pool::give_back(ggml_tensor * leaf) {
@@ -49,18 +47,27 @@ bool same_layout(const ggml_tensor * a, const ggml_tensor * b) {
 } // namespace
 
 bool keep_alive_places(const graph_index & index, int first, int count, std::vector<injection> & out) {
-    const int                        last  = first + count - 1;
-    const ggml_tensor *              final = index.node(last);
-    std::vector<const ggml_tensor *> seen;
-    std::vector<injection>           places;
+    const int           last  = first + count - 1;
+    const ggml_tensor * final = index.node(last);
+    const auto          seen  = [&](int i, int j) { // at an earlier place of the group
+        const ggml_tensor * src = index.node(i)->src[j];
+        for (int before = first; before <= i; ++before) {
+            ggml_tensor * const * sources = index.node(before)->src;
+            ggml_tensor * const * end     = sources + (before < i ? GGML_EXT_MAX_SRC : j);
+            if (std::find(sources, end, src) != end) {
+                return true;
+            }
+        }
+        return false;
+    };
+    out.clear();
+    out.reserve(GGML_EXT_MAX_SRC);
     for (int i = first; i < last; ++i) {
-        const ggml_tensor * node = index.node(i);
         for (int j = 0; j < GGML_EXT_MAX_SRC; ++j) {
-            const ggml_tensor * src = node->src[j];
-            if (src == nullptr || std::find(seen.begin(), seen.end(), src) != seen.end()) {
+            const ggml_tensor * src = index.node(i)->src[j];
+            if (src == nullptr || seen(i, j)) {
                 continue;
             }
-            seen.push_back(src);
             const int position = index.find(src);
             if (position >= first && position <= last) {
                 continue; // the group's own
@@ -71,17 +78,13 @@ bool keep_alive_places(const graph_index & index, int first, int count, std::vec
             }
             // Later use is not looked at: the reader may be another shape's, and one more reader does no harm.
             const bool direct = std::find(final->src, final->src + GGML_EXT_MAX_SRC, src) != final->src + GGML_EXT_MAX_SRC;
-            places.push_back({last, i, j});
+            out.push_back({last, i, j});
             if (!direct && same_layout(final, src)) {
-                places.push_back({last, i, j});
+                out.push_back({last, i, j});
             }
         }
     }
-    if (static_cast<int>(places.size()) + 1 > free_slots(final)) {
-        return places.empty(); // none needed: none missing
-    }
-    out.insert(out.end(), places.begin(), places.end());
-    return true;
+    return out.empty() || static_cast<int>(out.size()) + 1 <= free_slots(final); // none needed: none missing
 }
 
 void inject(plan & p) {
@@ -102,20 +105,24 @@ void inject(plan & p) {
     leaf.nb[0]                           = 1;
     leaf.nb[1] = leaf.nb[2] = leaf.nb[3] = static_cast<size_t>(size);
 
+    int previous = -1;
+    int slot     = 0;
     for (const injection & place : p.injections) {
         ggml_tensor * node = p.nodes[place.node];
-        int           slot = GGML_EXT_MAX_SRC - free_slots(node);
-        const bool    has_leaf = std::find(node->src, node->src + GGML_EXT_MAX_SRC, &leaf) != node->src + GGML_EXT_MAX_SRC;
-        if (!has_leaf) {
+        if (place.node != previous) {
+            slot              = GGML_EXT_MAX_SRC - free_slots(node);
             node->src[slot++] = &leaf;
+            previous          = place.node;
         }
         if (place.from_node >= 0) {
-            node->src[slot] = p.nodes[place.from_node]->src[place.from_slot];
+            node->src[slot++] = p.nodes[place.from_node]->src[place.from_slot];
         }
     }
+    auto place = p.injections.begin();
     for (const auto & s : p.steps) {
-        s->workspace_in_leaf = std::any_of(p.injections.begin(), p.injections.end(),
-                                           [&](const injection & place) { return place.node == s->first + s->count - 1; });
+        const int output     = s->first + s->count - 1;
+        place                = std::find_if(place, p.injections.end(), [output](const injection & x) { return x.node >= output; });
+        s->workspace_in_leaf = place != p.injections.end() && place->node == output;
     }
     p.injected = true;
 }

@@ -9,6 +9,7 @@
 // What is added depends on topology alone. A source that appears for one batch size only would make ggml reserve anew whenever the
 // size changes, so a place that once was needed is filled in every later graph of the same structure.
 
+#include "abi/injected.h"
 #include "plan/graph_index.h"
 #include "plan/plan.h"
 
@@ -25,18 +26,22 @@ public:
     bool ever_used() const { return ever_used_.load(std::memory_order_relaxed); }
 
 private:
-    std::mutex                mutex_;
-    std::deque<ggml_tensor>   all_;
+    struct alignas(LEAF_ALIGNMENT) aligned_tensor {
+        ggml_tensor tensor;
+    };
+
+    std::mutex                 mutex_;
+    std::deque<aligned_tensor> all_;
     std::vector<ggml_tensor *> free_;
-    std::atomic<bool>         ever_used_{false};
+    std::atomic<bool>          ever_used_{false};
 };
 
 constexpr size_t WORKSPACE_ALIGNMENT = 128;
 
-// Places that a fused group needs. False where its final node has too few free source slots.
+// Sets `out` to the places that a fused group needs. False where its final node has too few free source slots.
 bool keep_alive_places(const graph_index & index, int first, int count, std::vector<injection> & out);
 
-// Adds sources at `p.injections`; creates p.leaf with room for `p.leaf_size` bytes.
+// Adds sources at `p.injections`, which are in the order of nodes; creates p.leaf with room for `p.leaf_size` bytes.
 void inject(plan & p);
 
 // Number of free slots behind the last source of a node

@@ -17,28 +17,27 @@ class match {
 public:
     match(const graph_index & index, int first, int count) : index_(index), first_(first), last_(first + count - 1) {}
 
-    std::string check() const {
-        std::string reason;
-        for (int i = first_; i <= last_ && reason.empty(); ++i) {
-            reason = check_node(i);
-        }
-        for (int i = first_; i < last_ && reason.empty(); ++i) {
-            reason = check_storage(i);
-        }
-        for (int i = first_; i < last_ && reason.empty(); ++i) {
-            reason = check_flags(i);
-        }
-        for (int i = first_; i < last_ && reason.empty(); ++i) {
-            reason = check_consumers(i);
-        }
-        for (int i = first_; i < last_ && reason.empty(); ++i) {
-            reason = check_hidden_readers(i);
-        }
-        return reason.empty() ? check_final() : reason;
+    // "" where it is legal
+    std::string check() {
+        const bool legal = all(last_, &match::check_node) && all(last_ - 1, &match::check_storage) && all(last_ - 1, &match::check_flags) &&
+                           all(last_ - 1, &match::check_consumers) && all(last_ - 1, &match::check_hidden_readers) && check_final();
+        return legal ? "" : reason_;
     }
 
 private:
-    std::string refuse(int i, const std::string & what) const { return "FUSE-2: " + index_.label(i) + " " + what; }
+    bool all(int last, bool (match::*check)(int)) {
+        for (int i = first_; i <= last; ++i) {
+            if (!(this->*check)(i)) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    bool refuse(int i, const std::string & what) {
+        reason_ = "FUSE-2: " + index_.label(i) + " " + what;
+        return false;
+    }
 
     std::string op_name(int i) const { return index_.ops().name_of(index_.node(i)); }
 
@@ -52,7 +51,7 @@ private:
         return -1;
     }
 
-    std::string check_node(int i) const {
+    bool check_node(int i) {
         const ggml_tensor * node = index_.node(i);
         if (index_.find(node) != i) {
             return refuse(i, "stands in the graph more than once");
@@ -66,14 +65,14 @@ private:
         if (first_ != last_ && index_.ops().effect_of(node) == effect::unknown) {
             return refuse(i, "(" + op_name(i) + ") may write outside the match: what it does is not known");
         }
-        return "";
+        return true;
     }
 
     // of an intermediate: views and in-place nodes
-    std::string check_storage(int i) const {
+    bool check_storage(int i) {
         const ggml_tensor * node = index_.node(i);
         if (!node->view_src) {
-            return "";
+            return true;
         }
         const bool writes = index_.ops().effect_of(node) != effect::none;
         const int  root   = inside(owner(node));
@@ -81,11 +80,11 @@ private:
             return refuse(i, writes ? "(" + op_name(i) + ") writes to storage outside the match"
                                     : "(" + op_name(i) + ") is a view of storage outside the match");
         }
-        return writes ? check_overwritten(i, root) : "";
+        return writes ? check_overwritten(i, root) : true;
     }
 
     // Node i works in place: later nodes may read the storage through it, not through what stood there before
-    std::string check_overwritten(int i, int root) const {
+    bool check_overwritten(int i, int root) {
         for (int j = i + 1; j <= last_; ++j) {
             for (const ggml_tensor * src : index_.node(j)->src) {
                 if (src && owner(src) == index_.node(root) && inside(src) < i) {
@@ -93,10 +92,10 @@ private:
                 }
             }
         }
-        return "";
+        return true;
     }
 
-    std::string check_flags(int i) const {
+    bool check_flags(int i) {
         const int flags = index_.node(i)->flags;
         if (flags & FLAG_OUTPUT) {
             return refuse(i, "is flagged as an output");
@@ -104,10 +103,10 @@ private:
         if (flags & (FLAG_INPUT | FLAG_PARAM | FLAG_LOSS)) {
             return refuse(i, "is flagged as an input, a parameter or a loss");
         }
-        return "";
+        return true;
     }
 
-    std::string check_consumers(int i) const {
+    bool check_consumers(int i) {
         const ggml_tensor * node   = index_.node(i);
         int                 within = 0; // src entries of the match's nodes
         int                 itself = 0; // among them its own: a conversion names itself as destination
@@ -131,14 +130,14 @@ private:
         if (within == itself) {
             return refuse(i, "has no consumer in the match");
         }
-        return "";
+        return true;
     }
 
     // Readers of the storage that ggml counts as readers of another tensor. Not of views: their storage is that of an earlier node.
-    std::string check_hidden_readers(int i) const {
+    bool check_hidden_readers(int i) {
         const ggml_tensor * node = index_.node(i);
         if (node->view_src) {
-            return "";
+            return true;
         }
         for (int j = i + 1; j <= last_; ++j) {
             for (const ggml_tensor * src : index_.node(j)->src) {
@@ -151,13 +150,13 @@ private:
         if (reader >= 0) {
             return refuse(i, "is read outside the match by " + index_.label(reader) + " through its storage");
         }
-        return "";
+        return true;
     }
 
-    std::string check_final() const {
+    bool check_final() {
         const ggml_tensor * node = index_.node(last_);
         if (!node->view_src) {
-            return "";
+            return true;
         }
         if (node->op != index_.ggml().op.cpy) {
             return refuse(last_, "(" + op_name(last_) + ") is the final output and owns no storage: only a CPY may write to another's");
@@ -166,12 +165,13 @@ private:
         if (root >= 0) {
             return refuse(last_, "copies into " + index_.label(root) + ", an intermediate of the match");
         }
-        return "";
+        return true;
     }
 
     const graph_index & index_;
     const int           first_;
     const int           last_;
+    std::string         reason_;
 };
 
 } // namespace

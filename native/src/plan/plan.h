@@ -23,9 +23,7 @@ struct step {
     kernel_ptr                         k;
     bool                               fused = false;
     bool                               workspace_in_leaf = false; // its node carries the leaf
-    bool                               addresses_seen = false;    // refreshed at least once
-    std::vector<kept_node>             views; // of its nodes, in order
-    std::vector<const ggml_ext_node *> nodes;      // the same, as callbacks get them
+    kept_nodes                         views;  // of its nodes, in order
     ggml_ext_prepared                  prepared{}; // prepare's answer
     ggml_ext_exec_params               exec{};     // refreshed before each compute
     print128                           print;      // of its nodes' and their sources' metadata
@@ -37,18 +35,42 @@ struct step {
     ggml_tensor * output(ggml_tensor * const * nodes_of_plan) const { return nodes_of_plan[first + count - 1]; }
 };
 
-struct refusal {
-    int         node;
-    std::string kernel;
-    std::string reason;
+// Why kernels do not serve nodes. Most reasons come many times, one after another: they are kept once.
+class refusal_list {
+public:
+    struct text {
+        std::string kernel, reason;
+    };
+
+    void         add(int node, const std::string & kernel, const char * reason);
+    bool         empty() const { return entries_.empty(); }
+    size_t       size() const { return entries_.size(); }
+    int          node(size_t i) const { return entries_[i].node; }
+    const text & why(size_t i) const { return texts_[entries_[i].text]; }
+    // kernel and reason of the last one, "" where there is none
+    std::string latest() const { return empty() ? "" : why(size() - 1).kernel + " " + why(size() - 1).reason; }
+
+private:
+    struct entry {
+        int    node;
+        size_t text;
+    };
+    std::vector<entry> entries_;
+    std::vector<text>  texts_;
 };
 
 // What a plan says of a node to observers; the graph may be gone by then.
 struct label {
-    char         name[64];
     const char * op; // ggml's, or of an operator that is never freed
+    uint32_t     name; // where it begins in plan::names
     int32_t      type;
     int64_t      ne[4];
+};
+
+// Where a tensor of a step was when its addresses were refreshed.
+struct address {
+    const ggml_tensor * tensor;
+    const void *        data;
 };
 
 // Where planning adds sources to nodes: topology only, so that it is the same for every batch size (plan/inject.h).
@@ -64,15 +86,16 @@ struct plan {
     uint64_t                         epoch  = 0; // of the registrations it was made from
     bool                             before_allocation = false;
     ggml_tensor **                   base   = nullptr; // the graph's node array
-    std::vector<ggml_tensor *>       found; // nodes in the order in which they came
     std::vector<ggml_tensor *>       nodes; // in the order in which they run
-    print128                         print; // of `found`: pointers and metadata
+    print128                         print; // of the nodes as they came: pointers and metadata
     print128                         print_ordered; // of `nodes`
     bool                             stale = false; // made where addresses were there already
     bool                             groups_split = false; // a group runs as single operations after all
+    arena                            memory; // of the steps' views
     std::vector<std::unique_ptr<step>> steps;
-    std::vector<refusal>             refusals;
+    refusal_list                     refusals;
     std::vector<label>               labels; // of `nodes`
+    std::string                      names;  // of `nodes`, each with its NUL
     std::vector<injection>           injections;
     int                              error = GGML_EXT_STATUS_SUCCESS; // of a failed prepare; computing it fails
     std::string                      error_message;
@@ -82,6 +105,10 @@ struct plan {
     ggml_tensor *                    leaf = nullptr;     // in ggml's allocator; not owned (see leaf_pool); NULL: none
     bool                             injected = false;   // the graph carries added sources now
     uint64_t                         verified_uid = 0;   // ggml's id of the allocated graph that was found to be the planned one
+
+    std::vector<address>             addresses; // of all tensors of all steps, as their views have them; empty: to be refreshed
+    uint64_t                         addresses_version = 0; // counts refreshments that found others
+    uint64_t                         n_groups = 0;  // fused steps
 
     std::shared_ptr<void>            exec_data; // what the executor keeps for it
     std::atomic<uint64_t>            n_computed{0};

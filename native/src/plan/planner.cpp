@@ -18,37 +18,34 @@ namespace {
 constexpr int MIN_NODES_TO_INJECT = 4;
 
 struct match_result {
-    kernel_ptr             k;
+    const kernel_ptr *     k     = nullptr;
     int                    count = 0;
     std::vector<injection> places;
 };
 
 class builder {
 public:
-    builder(const planner & owner, ggml_cgraph * graph, const snapshot & kernels)
+    builder(const planner & owner, graph_index & index, const print128 & print, const snapshot & kernels)
         : device_(owner.device), backend_(owner.backend), kernels_(kernels), g_(*owner.device.ggml), p_(std::make_shared<plan>()),
-          index_(*owner.device.ops, graph) {
-        p_->epoch = kernels.epoch;
-        p_->base  = graph->nodes;
-        p_->found.assign(graph->nodes, graph->nodes + graph->n_nodes);
-        p_->print = print_nodes(graph->nodes, graph->n_nodes);
+          index_(index) {
+        p_->epoch         = kernels.epoch;
+        p_->base          = index.graph()->nodes;
+        p_->print         = print;
+        p_->print_ordered = print;
     }
 
-    plan_ptr build(ggml_cgraph * graph, bool fuse, bool may_reorder, bool may_inject) {
-        may_inject_ = may_inject && graph->n_nodes >= MIN_NODES_TO_INJECT;
-        if (fuse && may_reorder) {
+    plan_ptr build(bool fuse, bool may_reorder, bool may_inject) {
+        const ggml_cgraph & graph = *index_.graph();
+        may_inject_               = may_inject && graph.n_nodes >= MIN_NODES_TO_INJECT;
+        p_->nodes.assign(graph.nodes, graph.nodes + graph.n_nodes);
+        if (fuse && may_reorder && !kernels_.optimizers.empty()) {
             optimize();
+            if (!std::equal(p_->nodes.begin(), p_->nodes.end(), graph.nodes)) {
+                p_->nodes.assign(graph.nodes, graph.nodes + graph.n_nodes);
+                p_->print_ordered = print_nodes(graph.nodes, graph.n_nodes);
+            }
         }
-        p_->nodes.assign(graph->nodes, graph->nodes + graph->n_nodes);
-        p_->labels.resize(p_->nodes.size());
-        for (size_t i = 0; i < p_->nodes.size(); ++i) {
-            const ggml_tensor * node = p_->nodes[i];
-            label &             l    = p_->labels[i];
-            std::memcpy(l.name, node->name, sizeof(l.name));
-            l.op   = op_name_of(g_, node);
-            l.type = node->type;
-            std::memcpy(l.ne, node->ne, sizeof(l.ne));
-        }
+        describe_nodes();
         ggml_ext_graph view(index_, false);
         for (int i = 0; i < index_.n_nodes();) {
             i += plan_at(i, fuse ? &view : nullptr);
@@ -56,9 +53,8 @@ public:
         return p_;
     }
 
-    // `seen` (may be NULL): what match callbacks saw of the nodes; the step takes it over
     static void make_step(plan & p, const attached_device & device, ggml_backend * backend, const kernel_ptr & k, int first, int count,
-                          bool fused, std::vector<std::unique_ptr<step>> & out, const ggml_ext_graph * seen = nullptr);
+                          bool fused, std::vector<std::unique_ptr<step>> & out);
 
 private:
     void set_error(const kernel & k, const char * what, int status) {
@@ -66,6 +62,17 @@ private:
         if (p_->error == GGML_EXT_STATUS_SUCCESS) {
             p_->error         = status;
             p_->error_message = format("kernel %s: %s failed: %s", k.name.c_str(), what, last_error());
+        }
+    }
+
+    void describe_nodes() {
+        constexpr size_t USUAL_NAME = 16;
+        p_->names.reserve(p_->nodes.size() * USUAL_NAME);
+        p_->labels.reserve(p_->nodes.size());
+        for (const ggml_tensor * node : p_->nodes) {
+            p_->labels.push_back({op_name_of(g_, node), static_cast<uint32_t>(p_->names.size()), node->type,
+                                  {node->ne[0], node->ne[1], node->ne[2], node->ne[3]}});
+            p_->names.append(node->name, strnlen(node->name, sizeof(node->name))).push_back('\0');
         }
     }
 
@@ -89,19 +96,20 @@ private:
 
         const op_registration * op     = operator_of(g_, node);
         const auto &            offers = kernels_.singles(op != nullptr ? -1 : node->op, op);
-        const bool              ask    = !offers.empty() && (match.k == nullptr || offers.front()->desc.priority > match.k->desc.priority);
+        const bool              ask    = !offers.empty() && (match.k == nullptr || offers.front()->desc.priority > (*match.k)->desc.priority);
         kernel_ptr              single = ask ? select_kernel(device_, kernels_, node, i, &p_->refusals).k : nullptr;
-        if (single != nullptr && match.k != nullptr && single->desc.priority <= match.k->desc.priority) {
+        if (single != nullptr && match.k != nullptr && single->desc.priority <= (*match.k)->desc.priority) {
             single = nullptr;
         }
 
         if (single != nullptr) {
-            make_step(*p_, device_, backend_, single, i, 1, false, p_->steps, view);
+            make_step(*p_, device_, backend_, single, i, 1, false, p_->steps);
             want_workspace(*p_->steps.back());
             return 1;
         }
         if (match.k != nullptr) {
-            make_step(*p_, device_, backend_, match.k, i, match.count, true, p_->steps, view);
+            make_step(*p_, device_, backend_, *match.k, i, match.count, true, p_->steps);
+            ++p_->n_groups;
             p_->injections.insert(p_->injections.end(), match.places.begin(), match.places.end());
             want_workspace(*p_->steps.back());
             return match.count;
@@ -110,8 +118,7 @@ private:
             p_->error         = GGML_EXT_STATUS_UNSUPPORTED;
             p_->error_message = format("OP-3: no kernel of device %s serves node %d, operator %s%s%s",
                                        g_.fn.ggml_backend_dev_name(device_.device), i, op->name.c_str(),
-                                       p_->refusals.empty() ? "" : "; ",
-                                       p_->refusals.empty() ? "" : (p_->refusals.back().kernel + " " + p_->refusals.back().reason).c_str());
+                                       p_->refusals.empty() ? "" : "; ", p_->refusals.latest().c_str());
         }
         return 1;
     }
@@ -130,7 +137,7 @@ private:
     match_result best_match(int i, const ggml_ext_graph & view) {
         match_result best;
         for (const kernel_ptr & k : kernels_.rules) { // sorted by priority, then registration
-            if (best.k != nullptr && k->desc.priority < best.k->desc.priority) {
+            if (best.k != nullptr && k->desc.priority < (*best.k)->desc.priority) {
                 break;
             }
             if (!may_begin(*k, index_.node(i))) {
@@ -139,7 +146,7 @@ private:
             match_result candidate;
             const std::string reason = try_match(k, i, view, candidate);
             if (!reason.empty()) {
-                p_->refusals.push_back({i, k->name, reason});
+                p_->refusals.add(i, k->name, reason.c_str());
             } else if (candidate.count > best.count) {
                 best = std::move(candidate);
             }
@@ -171,7 +178,7 @@ private:
             k->counters.refused.fetch_add(1, std::memory_order_relaxed);
             return reason;
         }
-        out.k     = k;
+        out.k     = &k;
         out.count = count;
         return "";
     }
@@ -181,34 +188,24 @@ private:
     const snapshot &        kernels_;
     const abi::ggml &       g_;
     plan_ptr                p_;
-    graph_index             index_;
+    graph_index &           index_;
     bool                    may_inject_ = false;
 };
 
 void builder::make_step(plan & p, const attached_device & device, ggml_backend * backend, const kernel_ptr & k, int first, int count,
-                        bool fused, std::vector<std::unique_ptr<step>> & out, const ggml_ext_graph * seen) {
+                        bool fused, std::vector<std::unique_ptr<step>> & out) {
     auto s   = std::make_unique<step>();
     s->k     = k;
     k->n_plan_steps.fetch_add(1); // step's destructor takes it back
     s->first = first;
     s->count = count;
-    s->views.reserve(static_cast<size_t>(count));
-    s->nodes.reserve(static_cast<size_t>(count));
     s->fused = fused;
     s->print = print_step(p.nodes.data(), first, count);
-    for (int i = first; i < first + count; ++i) {
-        if (seen != nullptr && seen->views[i] != nullptr) {
-            s->views.push_back(std::move(*seen->views[i]));
-            seen->views[i].reset();
-        } else {
-            s->views.emplace_back(node_view(*device.ggml, p.nodes[i]));
-        }
-        s->nodes.push_back(&s->views.back().get());
-    }
+    s->views = kept_nodes(*device.ggml, p.nodes.data() + first, count, p.memory);
     s->prepared.struct_size = sizeof(s->prepared);
     s->prepared.n_phases    = 1;
     if (k->desc.prepare != nullptr) {
-        ggml_ext_prepare_params params{sizeof(params), backend, count, s->nodes.data()};
+        ggml_ext_prepare_params params{sizeof(params), backend, count, s->views.get()};
         set_last_error("");
         int status = k->desc.prepare(&params, &s->prepared, k->desc.user_data);
         if (status == GGML_EXT_STATUS_SUCCESS && (s->prepared.n_phases < 1 || s->prepared.n_tasks < 0)) {
@@ -231,7 +228,7 @@ void builder::make_step(plan & p, const attached_device & device, ggml_backend *
     s->exec.backend        = backend;
     s->exec.state          = s->prepared.state;
     s->exec.n_nodes        = count;
-    s->exec.nodes          = s->nodes.data();
+    s->exec.nodes          = s->views.get();
     s->exec.workspace_size = s->prepared.workspace_size;
     p.workspace_size       = std::max(p.workspace_size, s->prepared.workspace_size);
     k->counters.planned.fetch_add(1, std::memory_order_relaxed);
@@ -240,33 +237,15 @@ void builder::make_step(plan & p, const attached_device & device, ggml_backend *
 
 } // namespace
 
-step::~step() {
-    if (k->desc.destroy != nullptr && prepared.state != nullptr) {
-        k->desc.destroy(prepared.state, k->desc.user_data);
-    }
-    k->n_plan_steps.fetch_sub(1);
-}
-
-plan::~plan() {
-    if (leaf != nullptr && !injected) {
-        leaf_pool::get().give_back(leaf);
-    }
-}
-
-bool has_addresses(const ggml_cgraph * graph) {
-    return std::any_of(graph->nodes, graph->nodes + graph->n_nodes,
-                       [](const ggml_tensor * node) { return node->view_src == nullptr && node->data != nullptr; });
-}
-
-plan_ptr planner::before_allocation(ggml_cgraph * graph, const snapshot & kernels, bool fuse) const {
-    const bool stale = has_addresses(graph);
-    plan_ptr   p     = builder(*this, graph, kernels).build(graph, fuse, !stale, !stale);
+plan_ptr planner::before_allocation(graph_index & graph, const print128 & print, const snapshot & kernels, bool fuse, bool stale) const {
+    plan_ptr p           = builder(*this, graph, print, kernels).build(fuse, !stale, !stale);
     p->before_allocation = true;
+    p->stale             = stale;
     return p;
 }
 
-plan_ptr planner::at_compute(ggml_cgraph * graph, const snapshot & kernels) const {
-    return builder(*this, graph, kernels).build(graph, false, false, false);
+plan_ptr planner::at_compute(graph_index & graph, const print128 & print, const snapshot & kernels) const {
+    return builder(*this, graph, print, kernels).build(false, false, false);
 }
 
 void planner::split_group(plan & p, size_t step_index, const snapshot & kernels) const {
@@ -277,10 +256,11 @@ void planner::split_group(plan & p, size_t step_index, const snapshot & kernels)
             builder::make_step(p, device, backend, k, i, 1, false, singles);
         }
     }
-    p.refusals.push_back({group->first, group->k->name, "FUSE-4: the output shares storage with an input of the group"});
+    p.refusals.add(group->first, group->k->name, "FUSE-4: the output shares storage with an input of the group");
     p.steps.erase(p.steps.begin() + static_cast<ptrdiff_t>(step_index));
     p.steps.insert(p.steps.begin() + static_cast<ptrdiff_t>(step_index), std::make_move_iterator(singles.begin()),
                    std::make_move_iterator(singles.end()));
+    --p.n_groups;
     p.exec_data.reset();
 }
 

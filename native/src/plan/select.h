@@ -11,9 +11,9 @@ struct selection {
     bool       native; // the device's own kernel supports the node
 };
 
-// `refusals` may be NULL; `node_index` is written into them.
+// `why_not` may be NULL; `node_index` is written into it.
 selection select_kernel(const attached_device & device, const snapshot & kernels, const ggml_tensor * node, int node_index,
-                        std::vector<refusal> * refusals);
+                        refusal_list * why_not);
 
 // May extensions serve this node at all? Views and explicit in-place nodes are not intercepted (KERNEL-5).
 bool interceptable(const abi::ggml & g, const ggml_tensor * node);

@@ -2,6 +2,7 @@
 
 #include "abi/injected.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace ggml_ext {
@@ -46,13 +47,57 @@ const char * op_name_of(const abi::ggml & g, const ggml_tensor * node) {
     return node->op >= 0 && node->op < g.n_ops ? g.fn.ggml_op_name(node->op) : "UNKNOWN";
 }
 
+namespace {
+
+// ggml_nbytes, without a call for the types that most tensors have
+size_t nbytes_of(const abi::ggml & g, const ggml_tensor * t) {
+    constexpr int32_t F16 = 1, I32 = 26, BF16 = 30;
+    const size_t      element = t->type == TYPE_F32 || t->type == I32 ? 4 : t->type == F16 || t->type == BF16 ? 2 : 0;
+    if (element == 0) {
+        return g.fn.ggml_nbytes(t);
+    }
+    size_t nbytes = element;
+    for (int i = 0; i < GGML_EXT_MAX_DIMS; ++i) {
+        if (t->ne[i] <= 0) {
+            return 0;
+        }
+        nbytes += static_cast<size_t>(t->ne[i] - 1) * t->nb[i];
+    }
+    return nbytes;
+}
+
+// number of source slots up to the last source that is not an added one
+int n_own_sources(const ggml_tensor * node) {
+    int n = 0;
+    for (int i = 0; i < GGML_EXT_MAX_SRC && !is_injected(node->src[i]); ++i) {
+        if (node->src[i] != nullptr) {
+            n = i + 1;
+        }
+    }
+    return n;
+}
+
+// all but the pointers to tensors
+void describe_node(const abi::ggml & g, const ggml_tensor * node, const ggml_ext_tensor & dst, int n_src, ggml_ext_node & out) {
+    const op_registration * op = operator_of(g, node);
+    out.struct_size            = sizeof(out);
+    out.op                     = dst.op;
+    out.dst                    = &dst;
+    out.n_src                  = n_src;
+    out.op_params              = node->op_params;
+    out.attrs                  = op != nullptr ? reinterpret_cast<const char *>(node->op_params) + ATTRS_OFFSET : nullptr;
+    out.attrs_size             = op != nullptr ? op->attrs_size : 0;
+}
+
+} // namespace
+
 void describe_tensor(const abi::ggml & g, const ggml_tensor * tensor, ggml_ext_tensor & out) {
     out.struct_size = sizeof(out);
     out.tensor      = tensor;
     out.data        = tensor->data;
     std::memcpy(out.ne, tensor->ne, sizeof(out.ne));
     std::memcpy(out.nb, tensor->nb, sizeof(out.nb));
-    out.nbytes    = g.fn.ggml_nbytes(tensor);
+    out.nbytes    = nbytes_of(g, tensor);
     out.type      = tensor->type;
     out.flags     = tensor->flags & (FLAG_INPUT | FLAG_OUTPUT | FLAG_PARAM);
     out.name      = tensor->name;
@@ -63,77 +108,63 @@ void describe_tensor(const abi::ggml & g, const ggml_tensor * tensor, ggml_ext_t
 
 void node_view::set(const abi::ggml & g, const ggml_tensor * node) {
     describe_tensor(g, node, dst_);
-    int  n_src = 0;
-    bool added = false;
-    for (int i = 0; i < GGML_EXT_MAX_SRC; ++i) {
-        const ggml_tensor * src = node->src[i];
-        added |= is_injected(src);
-        if (src == nullptr || added) {
-            src_pointers_[i] = nullptr;
-            continue;
+    const int n_src = n_own_sources(node);
+    for (int i = 0; i < n_src; ++i) {
+        src_pointers_[i] = nullptr;
+        if (node->src[i] != nullptr) {
+            describe_tensor(g, node->src[i], src_[i]);
+            src_pointers_[i] = &src_[i];
         }
-        describe_tensor(g, src, src_[i]);
-        src_pointers_[i] = &src_[i];
-        n_src            = i + 1;
     }
-    const op_registration * op = operator_of(g, node);
-    node_.struct_size = sizeof(node_);
-    node_.op          = dst_.op;
-    node_.dst         = &dst_;
-    node_.n_src       = n_src;
-    node_.src         = src_pointers_;
-    node_.op_params   = node->op_params;
-    node_.attrs       = op != nullptr ? reinterpret_cast<const char *>(node->op_params) + ATTRS_OFFSET : nullptr;
-    node_.attrs_size  = op != nullptr ? op->attrs_size : 0;
+    describe_node(g, node, dst_, n_src, node_);
+    node_.src = src_pointers_;
 }
 
-kept_node::kept_node(const node_view & view) {
-    constexpr size_t      NAME = 64, OP_PARAMS = 64;
-    const ggml_ext_node & from = view.get();
-    n_tensors_                 = 1;
-    for (int i = 0; i < from.n_src; ++i) {
-        n_tensors_ += from.src[i] != nullptr ? 1 : 0;
+kept_nodes::kept_nodes(const abi::ggml & g, ggml_tensor * const * nodes, int n_nodes, arena & memory) {
+    constexpr size_t NAME = sizeof(ggml_tensor::name), OP_PARAMS = sizeof(ggml_tensor::op_params);
+    const size_t     n = static_cast<size_t>(n_nodes);
+    size_t           n_slots = 0, n_tensors = n;
+    for (int i = 0; i < n_nodes; ++i) {
+        const int n_src = n_own_sources(nodes[i]);
+        n_slots += static_cast<size_t>(n_src);
+        n_tensors += static_cast<size_t>(n_src - std::count(nodes[i]->src, nodes[i]->src + n_src, nullptr));
     }
-    const size_t n       = static_cast<size_t>(n_tensors_);
-    const size_t n_src   = static_cast<size_t>(from.n_src);
-    const size_t sources = sizeof(ggml_ext_node) + n * sizeof(ggml_ext_tensor);
-    const size_t params  = sources + n_src * sizeof(void *);
-    const size_t names   = params + OP_PARAMS;
-    block_.reset(new char[names + n * NAME]);
-    char * block = block_.get();
+    auto * kept = static_cast<ggml_ext_node *>(memory.allocate(n * sizeof(ggml_ext_node)));
+    auto * slot = static_cast<const ggml_ext_tensor **>(memory.allocate(n_slots * sizeof(void *)));
+    auto * text = static_cast<char *>(memory.allocate(n * OP_PARAMS + n_tensors * NAME)); // op_params and names
+    nodes_      = static_cast<const ggml_ext_node **>(memory.allocate(n * sizeof(void *)));
+    tensors_    = static_cast<ggml_ext_tensor *>(memory.allocate(n_tensors * sizeof(ggml_ext_tensor)));
 
-    auto *  node    = new (block) ggml_ext_node(from);
-    auto ** src     = reinterpret_cast<const ggml_ext_tensor **>(block + sources);
-    char *  name    = block + names;
-    tensors_        = reinterpret_cast<ggml_ext_tensor *>(block + sizeof(ggml_ext_node));
-    ggml_ext_tensor * next = tensors_;
-    const auto        keep = [&](const ggml_ext_tensor & tensor) {
-        auto * kept = new (next++) ggml_ext_tensor(tensor);
-        std::memcpy(name, tensor.name, NAME);
-        kept->name = name;
-        name += NAME;
-        return kept;
+    const auto keep_text = [&text](const void * from, size_t size) {
+        char * copy = static_cast<char *>(std::memcpy(text, from, size));
+        text += size;
+        return copy;
     };
-    node->dst = keep(*from.dst);
-    for (size_t i = 0; i < n_src; ++i) {
-        src[i] = from.src[i] != nullptr ? keep(*from.src[i]) : nullptr;
-    }
-    node->src = src;
-    std::memcpy(block + params, from.op_params, OP_PARAMS);
-    node->op_params = block + params;
-    if (from.attrs != nullptr) {
-        node->attrs = block + params + ATTRS_OFFSET;
+    const auto keep_tensor = [&](const ggml_tensor * from) -> const ggml_ext_tensor * {
+        auto * tensor = new (tensors_ + n_tensors_++) ggml_ext_tensor;
+        describe_tensor(g, from, *tensor);
+        tensor->name = keep_text(from->name, NAME);
+        return tensor;
+    };
+    for (int i = 0; i < n_nodes; ++i) {
+        const ggml_tensor * from = nodes[i];
+        auto *              node = new (kept + i) ggml_ext_node;
+        describe_node(g, from, *keep_tensor(from), n_own_sources(from), *node);
+        node->src = slot;
+        for (int j = 0; j < node->n_src; ++j) {
+            *slot++ = from->src[j] != nullptr ? keep_tensor(from->src[j]) : nullptr;
+        }
+        char * params   = keep_text(from->op_params, OP_PARAMS);
+        node->op_params = params;
+        node->attrs     = node->attrs != nullptr ? params + ATTRS_OFFSET : nullptr;
+        nodes_[i]       = node;
     }
 }
 
-bool kept_node::refresh_addresses() {
-    bool changed = false;
+void kept_nodes::refresh_addresses() {
     for (int i = 0; i < n_tensors_; ++i) {
-        ggml_ext_tensor & t = tensors_[i];
-        changed |= t.data != t.tensor->data;
-        t.data = t.tensor->data;
+        tensors_[i].data = tensors_[i].tensor->data;
     }
-    return changed;
 }
 
 } // namespace ggml_ext

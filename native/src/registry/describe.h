@@ -2,6 +2,7 @@
 // What callbacks see of a node: struct ggml_ext_node and its tensors, filled from ggml's.
 
 #include "registry/registry.h"
+#include "support/arena.h"
 
 namespace ggml_ext {
 
@@ -42,19 +43,26 @@ private:
     const ggml_ext_tensor * src_pointers_[GGML_EXT_MAX_SRC];
 };
 
-// The same in one block of just the size that it needs, with copies of the strings and parameters: it may outlive the graph.
-class kept_node {
+// The same of several nodes in an arena, in just the size that they need, with copies of the strings and parameters: it may outlive
+// the graph.
+class kept_nodes {
 public:
-    explicit kept_node(const node_view & view);
+    kept_nodes() = default; // holds none
+    kept_nodes(const abi::ggml & g, ggml_tensor * const * nodes, int n_nodes, arena & memory);
 
-    const ggml_ext_node & get() const { return *reinterpret_cast<const ggml_ext_node *>(block_.get()); }
-    // true if an address has changed
-    bool refresh_addresses();
+    bool                          empty() const { return nodes_ == nullptr; }
+    const ggml_ext_node * const * get() const { return nodes_; }
+
+    void refresh_addresses();
+
+    // their tensors; one that several nodes name comes several times
+    const ggml_ext_tensor * begin() const { return tensors_; }
+    const ggml_ext_tensor * end() const { return tensors_ + n_tensors_; }
 
 private:
-    std::unique_ptr<char[]> block_; // ggml_ext_node, tensors (dst first), pointers to sources, op_params, names
-    ggml_ext_tensor *       tensors_   = nullptr;
-    int                     n_tensors_ = 0;
+    const ggml_ext_node ** nodes_     = nullptr;
+    ggml_ext_tensor *      tensors_   = nullptr;
+    int                    n_tensors_ = 0;
 };
 
 } // namespace ggml_ext

@@ -5,6 +5,7 @@
 
 #include "abi/ggml.h"
 
+#include <array>
 #include <atomic>
 #include <memory>
 #include <mutex>
@@ -105,11 +106,18 @@ public:
     // Frees what no reader can hold any more. May call release callbacks: not under a lock.
     void collect() const;
     bool empty() const { return empty_.load(std::memory_order_relaxed); }
+    // Is there a single-node kernel for that built-in op? Without a pin: queries come for every node of every graph.
+    bool offers(int32_t op_id) const {
+        return op_id < 0 || op_id >= MAX_OPS || (offered_[op_id / 64].load(std::memory_order_relaxed) >> (op_id % 64) & 1) != 0;
+    }
 
 private:
+    static constexpr int32_t MAX_OPS = 512; // beyond: perhaps
+
     mutable std::atomic<int>                             readers_{0};
     std::atomic<const snapshot *>                        current_{nullptr};
     std::atomic<bool>                                    empty_{true};
+    std::array<std::atomic<uint64_t>, MAX_OPS / 64>      offered_{}; // a bit for each op
     mutable std::atomic<bool>                            has_retired_{false};
     mutable std::mutex                                   mutex_;
     mutable std::vector<std::unique_ptr<const snapshot>> retired_;

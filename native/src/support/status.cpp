@@ -43,7 +43,11 @@ int fail(int status, const char * format, ...) {
 }
 
 void set_last_error(const char * message) {
-    error_message = message == nullptr ? "" : message;
+    if (message == nullptr || *message == '\0') {
+        error_message.clear();
+    } else {
+        error_message = message;
+    }
 }
 
 const char * last_error() {
