@@ -39,4 +39,5 @@ void gemm_f32_bench();
 void quantize_i8_bench();
 void gemm_i8_bench();
 void rows_bench();
+void make_row_bench();
 void rope_bench();

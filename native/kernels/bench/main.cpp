@@ -57,6 +57,7 @@ int main(int argc, char ** argv) {
                     {"quantize_i8", quantize_i8_bench},
                     {"gemm_i8", gemm_i8_bench},
                     {"rows", rows_bench},
+                    {"make_row", make_row_bench},
                     {"rope", rope_bench}};
 
     std::printf("kernels: %s, one thread\n", ggml_ext_cpu_isa());

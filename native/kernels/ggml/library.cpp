@@ -78,6 +78,7 @@ extern "C" GGML_EXT_API int ggml_ext_kernel_library_init(ggml_backend_device * d
         register_gelu_erf(r);
         register_linear_i8(r, weights);
         register_quantize_i8_convrot(r);
+        register_convrot_rows(r);
         register_rope(r);
         register_rope_apply(r);
         register_rms_norm_rope(r);

@@ -42,6 +42,7 @@ void register_soft_max(registrar & r);
 void register_gelu_erf(registrar & r);
 void register_linear_i8(registrar & r, const shared_weights & weights);
 void register_quantize_i8_convrot(registrar & r);
+void register_convrot_rows(registrar & r);
 void register_rope(registrar & r);
 void register_rope_apply(registrar & r);
 void register_rms_norm_rope(registrar & r);

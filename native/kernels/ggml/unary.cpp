@@ -9,30 +9,39 @@ namespace {
 
 using name_function = const char * (*) (int32_t);
 
-constexpr char SYMBOL[] = "ggml_unary_op_name";
+struct question {
+    const char *  symbol;
+    name_function answer;
+};
 
 // ggml may have been loaded with its symbols hidden from other libraries: each loaded library is asked.
-int ask(dl_phdr_info * library, size_t /* size */, void * found) {
+int ask(dl_phdr_info * library, size_t /* size */, void * asked) {
     void * handle = dlopen(library->dlpi_name, RTLD_LAZY | RTLD_NOLOAD);
     if (handle == nullptr) {
         return 0;
     }
-    void * symbol = dlsym(handle, SYMBOL);
+    auto & q      = *static_cast<question *>(asked);
+    void * symbol = dlsym(handle, q.symbol);
     dlclose(handle);
-    *static_cast<name_function *>(found) = reinterpret_cast<name_function>(symbol);
+    q.answer = reinterpret_cast<name_function>(symbol);
     return symbol != nullptr ? 1 : 0;
 }
 
-name_function find() {
-    name_function found = nullptr;
-    dl_iterate_phdr(ask, &found);
-    return found;
+name_function find(const char * symbol) {
+    question q{symbol, nullptr};
+    dl_iterate_phdr(ask, &q);
+    return q.answer;
 }
 
 } // namespace
 
 const char * unary_name(const ggml_ext_node & node) {
-    static const name_function name_of = find();
+    static const name_function name_of = find("ggml_unary_op_name");
+    return name_of != nullptr ? name_of(param_i32(node, 0)) : "";
+}
+
+const char * glu_name(const ggml_ext_node & node) {
+    static const name_function name_of = find("ggml_glu_op_name");
     return name_of != nullptr ? name_of(param_i32(node, 0)) : "";
 }
 

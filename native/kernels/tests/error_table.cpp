@@ -24,6 +24,7 @@ int main() {
     quantize_i8_errors();
     gemm_i8_errors();
     rows_errors();
+    make_row_errors();
     rope_errors();
     return 0;
 }

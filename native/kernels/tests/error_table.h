@@ -13,4 +13,5 @@ void gemm_f32_errors();
 void quantize_i8_errors();
 void gemm_i8_errors();
 void rows_errors();
+void make_row_errors();
 void rope_errors();
