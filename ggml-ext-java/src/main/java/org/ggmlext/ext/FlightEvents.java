@@ -19,7 +19,7 @@ final class FlightEvents {
 
   private static final Set<Registration> REGISTRATIONS = ConcurrentHashMap.newKeySet();
 
-  /** How many plans each backend had made when it was last looked at. */
+  /** How many plans each backend had made when they were last told of. */
   private static final Map<Backend, Long> PLANNED =
       Collections.synchronizedMap(new WeakHashMap<>());
 
@@ -68,10 +68,13 @@ final class FlightEvents {
   }
 
   private static void plans(Backend backend) {
+    if (!new PlanEvent().isEnabled() && !new PlanPictureEvent().isEnabled()) {
+      return;
+    }
     long planned = PlanReader.planned(backend.handle());
     Long before = PLANNED.put(backend, planned);
     long fresh = before == null ? planned : planned - before;
-    if (fresh > 0 && (new PlanEvent().isEnabled() || new PlanPictureEvent().isEnabled())) {
+    if (fresh > 0) {
       List<Plan> plans = PlanReader.plans(backend.handle());
       plans.subList(0, (int) Math.min(fresh, plans.size())).forEach(FlightEvents::plan);
     }

@@ -128,6 +128,28 @@ class FlightEventsTest {
   }
 
   @Test
+  @DisplayName("JAVA-7: a recording that begins later has the plans that are there, once each")
+  void laterRecording() throws Exception {
+    Operator<NoAttributes> operator = operator();
+    Path file = folder.resolve("run.jfr");
+    try (Workbench bench = new Workbench();
+        Recording recording = new Recording()) {
+      bench.register(operator);
+      bench.register(cube(Workbench.unique("test.cube"), operator));
+      Tensor x = bench.input(new float[] {1, 2, 3}, 3);
+      Graph graph = bench.graph(operator.create(bench.nodes, bench.nodes.sqr(x)));
+      bench.scheduler.compute(graph);
+      recording.enable("org.ggmlext.Plan");
+      recording.start();
+      bench.scheduler.compute(graph);
+      bench.scheduler.compute(graph);
+      recording.stop();
+      recording.dump(file);
+    }
+    assertThat(events(file, "org.ggmlext.Plan")).hasSize(1);
+  }
+
+  @Test
   @DisplayName("JAVA-7: a recording without pictures gives none")
   void noPictures() throws Exception {
     Path file = folder.resolve("run.jfr");
