@@ -363,6 +363,9 @@ struct ggml_ext_backend_stats {
     uint64_t n_singly;       // fused groups that ran as single operations after all
     uint64_t plan_time_ns;   // time spent planning
     uint64_t workspace_size; // bytes of scratch memory owned by the backend's plans now
+    uint64_t n_recorded;     // CUDA: plans recorded as CUDA graphs
+    uint64_t n_reused;       // CUDA: plans that took over the recording of an equal one
+    uint64_t n_replayed;     // CUDA: computes that launched a recording
 };
 
 GGML_EXT_API int ggml_ext_get_backend_stats(struct ggml_backend * backend, struct ggml_ext_backend_stats * stats);
@@ -418,6 +421,9 @@ GGML_EXT_API int ggml_ext_plan_get_refusal(const struct ggml_ext_plan * plan, in
 //
 // Services, found by name through ggml_backend_reg_get_proc_address of an attached device's registry
 //
+
+// The same for kernel libraries that do not know ggml; NULL and a message where the device has no such service.
+GGML_EXT_API void * ggml_ext_get_service(struct ggml_backend_device * device, const char * name);
 
 // "ggml_ext_cpu_parallel_v1": runs task(context, ith, nth) on the CPU backend's own threads and returns when all are done, with
 // the first status that was not SUCCESS, or ABORTED if the backend's abort callback asked for it.

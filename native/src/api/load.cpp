@@ -2,6 +2,7 @@
 
 #include "exec/executor.h"
 #include "exec/runtime.h"
+#include "exec/services.h"
 #include "support/status.h"
 
 using namespace ggml_ext;
@@ -124,6 +125,21 @@ int ggml_ext_detach_device(ggml_backend_device * device) {
         }
         return runtime::get().detach(device);
     });
+}
+
+void * ggml_ext_get_service(ggml_backend_device * device, const char * name) {
+    void * service = nullptr;
+    guarded([&]() -> int {
+        const attached_device * attached = runtime::get().find(device);
+        if (attached == nullptr || name == nullptr) {
+            return fail(GGML_EXT_STATUS_INVALID_ARGUMENT, "%s", name == nullptr ? "name is NULL" : "the device is not attached");
+        }
+        service = exec::find_service(*runtime::get().find(attached->reg), name, nullptr);
+        return service != nullptr ? GGML_EXT_STATUS_SUCCESS
+                                  : fail(GGML_EXT_STATUS_NOT_FOUND, "SERV-1: device %s has no service %s",
+                                         attached->ggml->fn.ggml_backend_dev_name(device), name);
+    });
+    return service;
 }
 
 void ggml_ext_set_profiling(bool enabled) {

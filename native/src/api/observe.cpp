@@ -59,7 +59,7 @@ int ggml_ext_get_backend_stats(ggml_backend * backend, ggml_ext_backend_stats * 
         const plan::plan_stats & s = attached->plans->stats;
         return fill_struct(stats,
                            {0, s.planned.load(), s.planned_late.load(), s.computed.load(), s.groups.load(), s.singly.load(),
-                            s.plan_time_ns.load(), s.workspace_size.load()},
+                            s.plan_time_ns.load(), s.workspace_size.load(), s.recorded.load(), s.reused.load(), s.replayed.load()},
                            "stats");
     });
 }

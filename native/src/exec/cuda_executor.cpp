@@ -1,5 +1,6 @@
 #include "exec/cuda_executor.h"
 
+#include "plan/backend_plans.h"
 #include "plan/inject.h"
 #include "support/status.h"
 
@@ -134,6 +135,7 @@ int32_t cuda_executor::compute(attached_backend & backend, plan::plan & p, ggml_
         s.key = plan_key(p, graph);
         if ((s.latest = recordings_->find(s.key)) != nullptr) {
             s.state = plan_state::recorded;
+            backend.plans->stats.reused.fetch_add(1, std::memory_order_relaxed);
             return replay(c);
         }
     }
@@ -189,6 +191,7 @@ int32_t cuda_executor::record(const call & c) {
     if (status == GGML_EXT_STATUS_SUCCESS) {
         c.state.latest = std::make_shared<recording>(recording{std::move(c.state.key), graph_exec(device_, exec), c.state.workspace_size});
         c.state.state  = plan_state::recorded;
+        c.backend.plans->stats.recorded.fetch_add(1, std::memory_order_relaxed);
         if (c.state.reusable) {
             recordings_->add(c.state.latest);
         }
@@ -210,6 +213,7 @@ int32_t cuda_executor::replay(const call & c) {
     for (const auto & s : c.p.steps) {
         count_executed(*s);
     }
+    c.backend.plans->stats.replayed.fetch_add(1, std::memory_order_relaxed);
     return GGML_COMPUTE_SUCCESS;
 }
 

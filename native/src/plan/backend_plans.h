@@ -10,6 +10,7 @@ namespace ggml_ext::plan {
 
 struct plan_stats {
     std::atomic<uint64_t> planned{0}, planned_late{0}, computed{0}, groups{0}, singly{0}, plan_time_ns{0}, workspace_size{0};
+    std::atomic<uint64_t> recorded{0}, reused{0}, replayed{0};
 };
 
 class backend_plans {

@@ -70,6 +70,11 @@ TEST_CASE("SERV-1, SERV-2: services of a CUDA device") {
     const auto blas_of    = service_of<ggml_ext_cuda_blas_v1_t>(device, "ggml_ext_cuda_blas_v1");
     REQUIRE((ordinal_of != nullptr && context_of != nullptr && blas_of != nullptr));
 
+    CHECK(ggml_ext_get_service(device, "ggml_ext_cuda_device_v1") == reinterpret_cast<void *>(ordinal_of));
+    CHECK(ggml_ext_get_service(device, "ggml_ext_cpu_parallel_v1") == nullptr);
+    CHECK(std::string(ggml_ext_last_error()).find("ggml_ext_cpu_parallel_v1") != std::string::npos);
+    CHECK(ggml_ext_get_service(stock().cpu, "ggml_ext_cpu_parallel_v1") != nullptr);
+
     int32_t ordinal = -1; // before there is a backend
     CHECK_OK(ordinal_of(device, &ordinal));
     CHECK(ordinal == 3);

@@ -1,5 +1,6 @@
 // CAP-1: a plan becomes a CUDA graph, on the fake driver.
 
+#include "core/scale_add.h"
 #include "cuda/fixture.h"
 
 #include <thread>
@@ -74,6 +75,8 @@ TEST_CASE("CAP-1: the first execution warms up, the second records, later ones r
     stats.struct_size = sizeof(stats);
     REQUIRE_OK(ggml_ext_get_kernel_stats(r.kernel.handle, &stats));
     CHECK(stats.n_executed == 3 * 1002); // a replay executes the kernel too
+    CHECK(stats_of(s.backend).n_recorded == 1);
+    CHECK(stats_of(s.backend).n_replayed == 1001);
 }
 
 TEST_CASE("CAP-1: without a scheduler as well") {

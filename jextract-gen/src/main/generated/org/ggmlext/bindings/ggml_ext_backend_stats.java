@@ -23,6 +23,9 @@ import static java.lang.foreign.MemoryLayout.PathElement.*;
  *     uint64_t n_singly;
  *     uint64_t plan_time_ns;
  *     uint64_t workspace_size;
+ *     uint64_t n_recorded;
+ *     uint64_t n_reused;
+ *     uint64_t n_replayed;
  * }
  * }
  */
@@ -40,7 +43,10 @@ public class ggml_ext_backend_stats {
         ggml_ext_h.C_LONG_LONG.withName("n_groups"),
         ggml_ext_h.C_LONG_LONG.withName("n_singly"),
         ggml_ext_h.C_LONG_LONG.withName("plan_time_ns"),
-        ggml_ext_h.C_LONG_LONG.withName("workspace_size")
+        ggml_ext_h.C_LONG_LONG.withName("workspace_size"),
+        ggml_ext_h.C_LONG_LONG.withName("n_recorded"),
+        ggml_ext_h.C_LONG_LONG.withName("n_reused"),
+        ggml_ext_h.C_LONG_LONG.withName("n_replayed")
     ).withName("ggml_ext_backend_stats");
 
     /**
@@ -400,6 +406,138 @@ public class ggml_ext_backend_stats {
      */
     public static void workspace_size(MemorySegment struct, long fieldValue) {
         struct.set(workspace_size$LAYOUT, workspace_size$OFFSET, fieldValue);
+    }
+
+    private static final OfLong n_recorded$LAYOUT = (OfLong)$LAYOUT.select(groupElement("n_recorded"));
+
+    /**
+     * Layout for field:
+     * {@snippet lang=c :
+     * uint64_t n_recorded
+     * }
+     */
+    public static final OfLong n_recorded$layout() {
+        return n_recorded$LAYOUT;
+    }
+
+    private static final long n_recorded$OFFSET = $LAYOUT.byteOffset(groupElement("n_recorded"));
+
+    /**
+     * Offset for field:
+     * {@snippet lang=c :
+     * uint64_t n_recorded
+     * }
+     */
+    public static final long n_recorded$offset() {
+        return n_recorded$OFFSET;
+    }
+
+    /**
+     * Getter for field:
+     * {@snippet lang=c :
+     * uint64_t n_recorded
+     * }
+     */
+    public static long n_recorded(MemorySegment struct) {
+        return struct.get(n_recorded$LAYOUT, n_recorded$OFFSET);
+    }
+
+    /**
+     * Setter for field:
+     * {@snippet lang=c :
+     * uint64_t n_recorded
+     * }
+     */
+    public static void n_recorded(MemorySegment struct, long fieldValue) {
+        struct.set(n_recorded$LAYOUT, n_recorded$OFFSET, fieldValue);
+    }
+
+    private static final OfLong n_reused$LAYOUT = (OfLong)$LAYOUT.select(groupElement("n_reused"));
+
+    /**
+     * Layout for field:
+     * {@snippet lang=c :
+     * uint64_t n_reused
+     * }
+     */
+    public static final OfLong n_reused$layout() {
+        return n_reused$LAYOUT;
+    }
+
+    private static final long n_reused$OFFSET = $LAYOUT.byteOffset(groupElement("n_reused"));
+
+    /**
+     * Offset for field:
+     * {@snippet lang=c :
+     * uint64_t n_reused
+     * }
+     */
+    public static final long n_reused$offset() {
+        return n_reused$OFFSET;
+    }
+
+    /**
+     * Getter for field:
+     * {@snippet lang=c :
+     * uint64_t n_reused
+     * }
+     */
+    public static long n_reused(MemorySegment struct) {
+        return struct.get(n_reused$LAYOUT, n_reused$OFFSET);
+    }
+
+    /**
+     * Setter for field:
+     * {@snippet lang=c :
+     * uint64_t n_reused
+     * }
+     */
+    public static void n_reused(MemorySegment struct, long fieldValue) {
+        struct.set(n_reused$LAYOUT, n_reused$OFFSET, fieldValue);
+    }
+
+    private static final OfLong n_replayed$LAYOUT = (OfLong)$LAYOUT.select(groupElement("n_replayed"));
+
+    /**
+     * Layout for field:
+     * {@snippet lang=c :
+     * uint64_t n_replayed
+     * }
+     */
+    public static final OfLong n_replayed$layout() {
+        return n_replayed$LAYOUT;
+    }
+
+    private static final long n_replayed$OFFSET = $LAYOUT.byteOffset(groupElement("n_replayed"));
+
+    /**
+     * Offset for field:
+     * {@snippet lang=c :
+     * uint64_t n_replayed
+     * }
+     */
+    public static final long n_replayed$offset() {
+        return n_replayed$OFFSET;
+    }
+
+    /**
+     * Getter for field:
+     * {@snippet lang=c :
+     * uint64_t n_replayed
+     * }
+     */
+    public static long n_replayed(MemorySegment struct) {
+        return struct.get(n_replayed$LAYOUT, n_replayed$OFFSET);
+    }
+
+    /**
+     * Setter for field:
+     * {@snippet lang=c :
+     * uint64_t n_replayed
+     * }
+     */
+    public static void n_replayed(MemorySegment struct, long fieldValue) {
+        struct.set(n_replayed$LAYOUT, n_replayed$OFFSET, fieldValue);
     }
 
     /**

@@ -2376,5 +2376,66 @@ public class ggml_ext_h extends ggml_shared {
            throw new AssertionError("should not reach here", ex$);
         }
     }
+
+    private static class ggml_ext_get_service {
+        public static final FunctionDescriptor DESC = FunctionDescriptor.of(
+            ggml_ext_h.C_POINTER,
+            ggml_ext_h.C_POINTER,
+            ggml_ext_h.C_POINTER
+        );
+
+        public static final MemorySegment ADDR = SYMBOL_LOOKUP.findOrThrow("ggml_ext_get_service");
+
+        public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
+    }
+
+    /**
+     * Function descriptor for:
+     * {@snippet lang=c :
+     * void *ggml_ext_get_service(struct ggml_backend_device *device, const char *name)
+     * }
+     */
+    public static FunctionDescriptor ggml_ext_get_service$descriptor() {
+        return ggml_ext_get_service.DESC;
+    }
+
+    /**
+     * Downcall method handle for:
+     * {@snippet lang=c :
+     * void *ggml_ext_get_service(struct ggml_backend_device *device, const char *name)
+     * }
+     */
+    public static MethodHandle ggml_ext_get_service$handle() {
+        return ggml_ext_get_service.HANDLE;
+    }
+
+    /**
+     * Address for:
+     * {@snippet lang=c :
+     * void *ggml_ext_get_service(struct ggml_backend_device *device, const char *name)
+     * }
+     */
+    public static MemorySegment ggml_ext_get_service$address() {
+        return ggml_ext_get_service.ADDR;
+    }
+
+    /**
+     * {@snippet lang=c :
+     * void *ggml_ext_get_service(struct ggml_backend_device *device, const char *name)
+     * }
+     */
+    public static MemorySegment ggml_ext_get_service(MemorySegment device, MemorySegment name) {
+        var mh$ = ggml_ext_get_service.HANDLE;
+        try {
+            if (TRACE_DOWNCALLS) {
+                traceDowncall("ggml_ext_get_service", device, name);
+            }
+            return (MemorySegment)mh$.invokeExact(device, name);
+        } catch (Error | RuntimeException ex) {
+           throw ex;
+        } catch (Throwable ex$) {
+           throw new AssertionError("should not reach here", ex$);
+        }
+    }
 }
 

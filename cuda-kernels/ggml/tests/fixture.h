@@ -1,0 +1,215 @@
+#pragma once
+// A GPU of ggml's with the kernel library registered, and graphs on it.
+
+#include "core/fixture.h"
+#include "ggml-ext-cpu-ops.h"
+#include "support/graph_ops.h"
+
+#include <cuda_runtime_api.h>
+#include <dlfcn.h>
+
+#include <cmath>
+#include <random>
+#include <string>
+
+namespace ggml_ext::test {
+
+constexpr int F32 = 0, F16 = 1, I8 = 24, I32 = 26;
+
+inline ggml_backend_device * find_gpu() {
+    const auto & g = stock();
+    for (size_t i = 0; i < g.ggml_backend_dev_count(); ++i) {
+        ggml_backend_device * device = g.ggml_backend_dev_get(i);
+        if (std::string(g.base.ggml_backend_reg_name(g.base.ggml_backend_dev_backend_reg(device))) == "CUDA") {
+            return device;
+        }
+    }
+    return nullptr;
+}
+
+inline ggml_backend_device * attached_gpu() {
+    attached_cpu();
+    REQUIRE_OK(ggml_ext_attach_device(find_gpu()));
+    return find_gpu();
+}
+
+// Registers the library's kernels and operators; withdraws them at the end of a scope.
+class kernel_library {
+public:
+    kernel_library() {
+        static void * const handle = dlopen(GGML_EXT_TEST_CUDA_LIBRARY, RTLD_NOW | RTLD_LOCAL);
+        REQUIRE_MESSAGE(handle != nullptr, dlerror());
+        const auto init = reinterpret_cast<ggml_ext_kernel_library_init_t>(dlsym(handle, "ggml_ext_kernel_library_init"));
+        REQUIRE((init != nullptr));
+        const auto add = [](ggml_ext_registration * r, void * context) {
+            static_cast<std::vector<ggml_ext_registration *> *>(context)->push_back(r);
+            return static_cast<int>(GGML_EXT_STATUS_SUCCESS);
+        };
+        REQUIRE_OK(init(attached_gpu(), add, &all_));
+    }
+    ~kernel_library() {
+        for (auto it = all_.rbegin(); it != all_.rend(); ++it) {
+            CHECK_OK(ggml_ext_unregister(*it));
+        }
+    }
+    kernel_library(const kernel_library &)             = delete;
+    kernel_library & operator=(const kernel_library &) = delete;
+
+private:
+    std::vector<ggml_ext_registration *> all_;
+};
+
+// A graph in a scheduler with the GPU first and the CPU behind it; weights have memory of their own on the GPU.
+class model {
+public:
+    explicit model(bool all_on_gpu = true) : g(stock()), all_on_gpu_(all_on_gpu) {
+        backend     = g.base.ggml_backend_dev_init(attached_gpu(), nullptr);
+        cpu         = g.base.ggml_backend_dev_init(g.cpu, nullptr);
+        ctx         = g.base.ggml_init({16 << 20, nullptr, true});
+        weights_ctx = g.base.ggml_init({1 << 20, nullptr, true});
+        graph       = g.base.ggml_new_graph_custom(ctx, 1024, false);
+        ggml_backend * both[] = {backend, cpu};
+        sched                 = g.base.ggml_backend_sched_new(both, nullptr, 2, 2048, false, true);
+    }
+    ~model() {
+        g.base.ggml_backend_sched_free(sched);
+        if (weights_ != nullptr) {
+            g.base.ggml_backend_buffer_free(weights_);
+        }
+        g.base.ggml_backend_free(backend);
+        g.base.ggml_backend_free(cpu);
+        g.base.ggml_free(weights_ctx);
+        g.base.ggml_free(ctx);
+    }
+    model(const model &)             = delete;
+    model & operator=(const model &) = delete;
+
+    ggml_tensor * weight(int32_t type, std::vector<int64_t> ne) {
+        return g.base.ggml_new_tensor(weights_ctx, type, static_cast<int>(ne.size()), ne.data());
+    }
+    ggml_tensor * input(int32_t type, std::vector<int64_t> ne) {
+        ggml_tensor * t = g.base.ggml_new_tensor(ctx, type, static_cast<int>(ne.size()), ne.data());
+        g.base.ggml_set_input(t);
+        g.base.ggml_set_output(t); // its memory stays its own: it is not set before every compute
+        inputs_.push_back(t);
+        return t;
+    }
+    ggml_tensor * node(const char * op, std::vector<ggml_tensor *> src, const void * attrs, size_t attrs_size) {
+        ggml_tensor * out = nullptr;
+        ggml_ext_op_create(ctx, op, static_cast<int32_t>(src.size()), src.data(), attrs, attrs_size, &out);
+        return out;
+    }
+    void expand(ggml_tensor * t) {
+        g.base.ggml_set_output(t);
+        g.base.ggml_build_forward_expand(graph, t);
+    }
+
+    void allocate() {
+        if (weights_ == nullptr) {
+            weights_ = g.ggml_backend_alloc_ctx_tensors(weights_ctx, backend);
+        }
+        g.ggml_backend_sched_reset(sched);
+        if (all_on_gpu_) {
+            for (ggml_tensor * t : inputs_) {
+                g.ggml_backend_sched_set_tensor_backend(sched, t, backend);
+            }
+            for (int i = 0; i < g.base.ggml_graph_n_nodes(graph); ++i) {
+                g.ggml_backend_sched_set_tensor_backend(sched, g.base.ggml_graph_node(graph, i), backend);
+            }
+        }
+        REQUIRE(g.ggml_backend_sched_alloc_graph(sched, graph));
+    }
+    void compute() {
+        REQUIRE_MESSAGE(g.ggml_backend_sched_graph_compute(sched, graph) == GGML_COMPUTE_SUCCESS, ggml_ext_last_error());
+    }
+
+    template <typename T> void put(ggml_tensor * t, const std::vector<T> & values) {
+        REQUIRE(values.size() * sizeof(T) == g.base.ggml_nbytes(t));
+        g.ggml_backend_tensor_set(t, values.data(), 0, values.size() * sizeof(T));
+    }
+    template <typename T> std::vector<T> take(const ggml_tensor * t) {
+        std::vector<T> values(g.base.ggml_nbytes(t) / sizeof(T));
+        g.ggml_backend_tensor_get(t, values.data(), 0, values.size() * sizeof(T));
+        return values;
+    }
+
+    // names of the extensions in the backend's most recent plan, in order, "a,b"; "" for a plan without any
+    std::string kernels() {
+        ggml_ext_plan * plan = nullptr;
+        if (ggml_ext_plan_copy(backend, 0, &plan) != GGML_EXT_STATUS_SUCCESS) {
+            return "";
+        }
+        ggml_ext_plan_info info{};
+        info.struct_size = sizeof(info);
+        REQUIRE_OK(ggml_ext_plan_get_info(plan, &info));
+        std::string names;
+        for (int i = 0; i < info.n_steps; ++i) {
+            ggml_ext_plan_step s{};
+            s.struct_size = sizeof(s);
+            REQUIRE_OK(ggml_ext_plan_get_step(plan, i, &s));
+            if (s.kernel != nullptr) {
+                names += (names.empty() ? "" : ",") + std::string(s.kernel);
+            }
+        }
+        ggml_ext_plan_free(plan);
+        return names;
+    }
+
+    ggml_ext_backend_stats stats() {
+        ggml_ext_backend_stats s{};
+        s.struct_size = sizeof(s);
+        REQUIRE_OK(ggml_ext_get_backend_stats(backend, &s));
+        return s;
+    }
+
+    const stock_ggml &          g;
+    ggml_backend *              backend     = nullptr;
+    ggml_backend *              cpu         = nullptr;
+    ggml_context *              ctx         = nullptr;
+    ggml_context *              weights_ctx = nullptr;
+    ggml_cgraph *               graph       = nullptr;
+    struct ggml_backend_sched * sched       = nullptr;
+
+private:
+    bool                       all_on_gpu_;
+    ggml_backend_buffer *      weights_ = nullptr;
+    std::vector<ggml_tensor *> inputs_;
+};
+
+// a function of ggml's that only one test needs
+template <typename F> F resolve(const char * name) {
+    static void * const base = dlopen(stock().base_path.c_str(), RTLD_NOW | RTLD_NOLOAD);
+    const auto          f    = reinterpret_cast<F>(dlsym(base, name));
+    REQUIRE_MESSAGE((f != nullptr), name);
+    return f;
+}
+
+inline std::vector<float> random_floats(size_t n, uint32_t seed, float scale = 1.0f) {
+    std::mt19937       random(seed);
+    std::vector<float> v(n);
+    for (float & x : v) {
+        x = scale * (static_cast<float>(random() >> 8) / static_cast<float>(1 << 23) - 1.0f);
+    }
+    return v;
+}
+
+inline std::vector<int8_t> random_bytes(size_t n, uint32_t seed) {
+    std::mt19937        random(seed);
+    std::vector<int8_t> v(n);
+    for (int8_t & x : v) {
+        x = static_cast<int8_t>(static_cast<int>(random() % 256) - 128);
+    }
+    return v;
+}
+
+inline void check_close(const std::vector<float> & y, const std::vector<double> & expected, double tolerance) {
+    REQUIRE(y.size() == expected.size());
+    double worst = 0;
+    for (size_t i = 0; i < y.size(); ++i) {
+        const double error = std::fabs(y[i] - expected[i]) / (1 + std::fabs(expected[i]));
+        worst              = error > worst || std::isnan(error) ? error : worst;
+    }
+    CHECK(worst <= tolerance);
+}
+
+} // namespace ggml_ext::test
