@@ -10,6 +10,9 @@ package org.ggmlext.ext;
  * @param singly fused groups that ran as single operations after all
  * @param planNanos time spent planning, in nanoseconds
  * @param workspaceBytes scratch memory that the backend's plans own now
+ * @param recorded plans recorded as CUDA graphs
+ * @param reused plans that took over the CUDA graph of an equal one
+ * @param replayed computes that launched a recorded CUDA graph
  */
 public record BackendStats(
     long planned,
@@ -18,4 +21,7 @@ public record BackendStats(
     long groups,
     long singly,
     long planNanos,
-    long workspaceBytes) {}
+    long workspaceBytes,
+    long recorded,
+    long reused,
+    long replayed) {}

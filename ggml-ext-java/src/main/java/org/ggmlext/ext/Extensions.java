@@ -218,7 +218,10 @@ public final class Extensions {
           ggml_ext_backend_stats.n_groups(stats),
           ggml_ext_backend_stats.n_singly(stats),
           ggml_ext_backend_stats.plan_time_ns(stats),
-          ggml_ext_backend_stats.workspace_size(stats));
+          ggml_ext_backend_stats.workspace_size(stats),
+          ggml_ext_backend_stats.n_recorded(stats),
+          ggml_ext_backend_stats.n_reused(stats),
+          ggml_ext_backend_stats.n_replayed(stats));
     }
   }
 
