@@ -48,27 +48,35 @@ int32_t compute_natively(attached_backend & backend, ggml_cgraph * graph) {
     return status;
 }
 
-} // namespace
-
-bool supports_op(ggml_backend_device * device, const ggml_tensor * op) {
-    attached_device * attached = runtime::get().find(device);
-    const bool is_operator = op->op == attached->ggml->op.custom;
-    if (attached->kernels.empty() || !(is_operator || attached->kernels.offers(op->op)) || asked_already(device, op)) {
-        return attached->native_supports(op);
+// the device's own answer or a kernel's; apart, so that supports_op needs no stack
+__attribute__((noinline)) bool supports_with_kernels(attached_device & attached, const ggml_tensor * op) {
+    if (attached.kernels.empty() || asked_already(attached.device, op)) {
+        return attached.native_supports(op);
     }
-    const query q{device, op, innermost};
+    const query q{attached.device, op, innermost};
     innermost = &q;
     bool      answer = false;
     const int status = guarded([&]() -> int {
-        const snapshot_cell::pin kernels(attached->kernels);
-        const plan::selection    found = plan::select_kernel(*attached, *kernels, op, 0, nullptr);
+        const snapshot_cell::pin kernels(attached.kernels);
+        const plan::selection    found = plan::select_kernel(attached, *kernels, op, 0, nullptr);
         // without the graph's layout nothing is planned: only the marker runs, and it serves operators on CPU devices
-        const bool runs = attached->ggml->has_cgraph || (attached->is_cpu && operator_of(*attached->ggml, op) != nullptr);
+        const bool runs = attached.ggml->has_cgraph || (attached.is_cpu && operator_of(*attached.ggml, op) != nullptr);
         answer          = (found.k != nullptr && runs) || found.native;
         return GGML_EXT_STATUS_SUCCESS;
     });
     innermost = q.outer;
-    return status == GGML_EXT_STATUS_SUCCESS ? answer : attached->native_supports(op);
+    return status == GGML_EXT_STATUS_SUCCESS ? answer : attached.native_supports(op);
+}
+
+} // namespace
+
+// Nothing but this little runs for nodes that no kernel is registered for.
+bool supports_op(ggml_backend_device * device, const ggml_tensor * op) {
+    attached_device & attached = *runtime::find(device);
+    if (op->op != attached.ggml->op.custom && !attached.kernels.offers(op->op)) {
+        return attached.native_supports_op(device, op);
+    }
+    return supports_with_kernels(attached, op);
 }
 
 ggml_backend * init_backend(ggml_backend_device * device, const char * params) {

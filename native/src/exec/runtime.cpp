@@ -199,18 +199,6 @@ int runtime::attach_backend_locked(attached_device & device, ggml_backend * back
     return GGML_EXT_STATUS_SUCCESS;
 }
 
-attached_device * runtime::find(const ggml_backend_device * device) const {
-    // a detached one too: for calls that were on their way when it was detached
-    const size_t n = n_latest_.load(std::memory_order_acquire);
-    for (size_t i = 0; i < n; ++i) {
-        attached_device * attached = latest_[i].load(std::memory_order_acquire);
-        if (attached->device == device) {
-            return attached;
-        }
-    }
-    return nullptr;
-}
-
 std::shared_ptr<attached_backend> runtime::find(const ggml_backend * backend) const {
     std::shared_lock<std::shared_mutex> lock(mutex_);
     const auto                          found = backends_.find(backend);

@@ -33,7 +33,7 @@ public:
     int register_kernel(ggml_backend_device * device, const ggml_ext_kernel_desc & desc, uint32_t flags, ggml_ext_registration ** out);
 
     // NULL where it is not attached. An attached device stays in memory for good; a backend until it is freed.
-    attached_device *                 find(const ggml_backend_device * device) const;
+    static attached_device *          find(const ggml_backend_device * device);
     std::shared_ptr<attached_backend> find(const ggml_backend * backend) const;
     attached_device *                 find_cpu() const;
     bool                              is_attached(const ggml_backend_device * device) const;
@@ -55,12 +55,25 @@ private:
     std::vector<std::unique_ptr<attached_device>>                         devices_; // live ones
     std::vector<std::unique_ptr<attached_device>>                         detached_; // kept: queries may still be inside
 
-    // for find: queries come for every node of every graph, so they take no lock. One entry a device, its latest attachment.
-    static constexpr size_t                                 MAX_DEVICES = 64;
-    std::array<std::atomic<attached_device *>, MAX_DEVICES> latest_{};
-    std::atomic<size_t>                                     n_latest_{0};
+    // For find: support queries come for every node of every graph, so they take no lock, and need no look whether the runtime is
+    // made. One entry a device, its latest attachment.
+    static constexpr size_t                                               MAX_DEVICES = 64;
+    static inline std::array<std::atomic<attached_device *>, MAX_DEVICES> latest_{};
+    static inline std::atomic<size_t>                                     n_latest_{0};
     std::vector<std::unique_ptr<patched_registry>>                        registries_;
     std::unordered_map<const ggml_backend *, std::shared_ptr<attached_backend>> backends_;
 };
+
+inline attached_device * runtime::find(const ggml_backend_device * device) {
+    // a detached one too: for calls that were on their way when it was detached
+    const size_t n = n_latest_.load(std::memory_order_acquire);
+    for (size_t i = 0; i < n; ++i) {
+        attached_device * attached = latest_[i].load(std::memory_order_acquire);
+        if (attached->device == device) {
+            return attached;
+        }
+    }
+    return nullptr;
+}
 
 } // namespace ggml_ext

@@ -108,11 +108,12 @@ public:
     bool empty() const { return empty_.load(std::memory_order_relaxed); }
     // Is there a single-node kernel for that built-in op? Without a pin: queries come for every node of every graph.
     bool offers(int32_t op_id) const {
-        return op_id < 0 || op_id >= MAX_OPS || (offered_[op_id / 64].load(std::memory_order_relaxed) >> (op_id % 64) & 1) != 0;
+        const auto id = static_cast<uint32_t>(op_id);
+        return id >= MAX_OPS || (offered_[id / 64].load(std::memory_order_relaxed) >> (id % 64) & 1) != 0;
     }
 
 private:
-    static constexpr int32_t MAX_OPS = 512; // beyond: perhaps
+    static constexpr uint32_t MAX_OPS = 512; // beyond: perhaps
 
     mutable std::atomic<int>                             readers_{0};
     std::atomic<const snapshot *>                        current_{nullptr};

@@ -38,10 +38,10 @@ snapshot_cell::~snapshot_cell() {
 
 void snapshot_cell::store(std::unique_ptr<const snapshot> next) {
     const bool                      empty = next == nullptr || next->empty();
-    for (int32_t word = 0; word < MAX_OPS / 64; ++word) {
+    for (uint32_t word = 0; word < MAX_OPS / 64; ++word) {
         uint64_t bits = 0;
-        for (int32_t bit = 0; next != nullptr && bit < 64; ++bit) {
-            bits |= static_cast<uint64_t>(!next->singles(word * 64 + bit, nullptr).empty()) << bit;
+        for (uint32_t bit = 0; next != nullptr && bit < 64; ++bit) {
+            bits |= static_cast<uint64_t>(!next->singles(static_cast<int32_t>(word * 64 + bit), nullptr).empty()) << bit;
         }
         offered_[word].store(bits);
     }
