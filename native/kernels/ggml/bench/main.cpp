@@ -3,6 +3,7 @@
 //   GGML_EXT_TEST_GGML_DIR=<folder of stock ggml> kernels-ggml-bench        prints a Markdown table
 // The stock side's backend is made before the device is attached, so that nothing of ggml-ext is in its way.
 
+#include "ggml-ext-cpu-ops.h"
 #include "ggml-ext-kernels/common.h"
 #include "ggml-ext.h"
 #include "support/graph_ops.h"
@@ -11,6 +12,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <functional>
 #include <string>
 #include <time.h>
@@ -23,7 +25,7 @@ extern "C" int ggml_ext_kernel_library_init(ggml_backend_device * device, ggml_e
 
 namespace {
 
-constexpr int F32 = 0, I32 = 26;
+constexpr int F32 = 0, Q8_0 = 8, I8 = 24, I32 = 26;
 
 void require(bool condition, const char * what) {
     if (!condition) {
@@ -75,6 +77,9 @@ public:
             for (int64_t i = 0; t->type == I32 && i < t->ne[0]; ++i) {
                 static_cast<int32_t *>(t->data)[i] = static_cast<int32_t>(i); // positions
             }
+            if (t->type == Q8_0) {
+                std::memset(t->data, 0x2C, g_.base.ggml_nbytes(t)); // ordinary scales as well as values
+            }
         }
         require(g_.ggml_backend_sched_alloc_graph(sched_, graph_), "no memory for the graph");
     }
@@ -103,8 +108,8 @@ struct backends {
 };
 
 // microseconds a computation, the two sides in turns
-void compare(const backends & b, const std::string & what, double gflop, const graph_maker & make) {
-    side   sides[2] = {{b.stock, make}, {b.ours, make}};
+void compare(const backends & b, const std::string & what, double gflop, const graph_maker & make_stock, const graph_maker & make_ours) {
+    side   sides[2] = {{b.stock, make_stock}, {b.ours, make_ours}};
     int    calls[2] = {1, 1};
     double best[2]  = {1e9, 1e9};
     for (int round = 0; round < 30; ++round) {
@@ -128,6 +133,41 @@ void compare(const backends & b, const std::string & what, double gflop, const g
         std::printf(" | |\n");
     }
     std::fflush(stdout);
+}
+
+void compare(const backends & b, const std::string & what, double gflop, const graph_maker & make) {
+    compare(b, what, gflop, make, make);
+}
+
+ggml_tensor * create(ggml_context * nodes, const char * op, std::vector<ggml_tensor *> sources, const void * attrs, size_t size) {
+    ggml_tensor * out = nullptr;
+    require(ggml_ext_op_create(nodes, op, static_cast<int32_t>(sources.size()), sources.data(), attrs, size, &out) == 0, op);
+    return out;
+}
+
+// A linear layer on F32 rows: ggml's MUL_MAT with Q8_0 weights, which quantises the rows in blocks of 32, against INT8 with a
+// scale a row; with a group, after the rotation.
+void compare_int8(const backends & b, int64_t K, int64_t N, int64_t M, int32_t group) {
+    const auto & g = stock();
+    compare(
+        b, "Q8_0 MUL_MAT / INT8 G=" + std::to_string(group) + " " + std::to_string(K) + " x " + std::to_string(N) + ", " + std::to_string(M) + " rows",
+        2e-9 * static_cast<double>(K * N * M),
+        [&](ggml_context * nodes, ggml_context * leaves) {
+            ggml_tensor * w = g.ggml_new_tensor_2d(leaves, Q8_0, K, N);
+            return g.base.ggml_mul_mat(nodes, w, g.ggml_new_tensor_2d(leaves, F32, K, M));
+        },
+        [&](ggml_context * nodes, ggml_context * leaves) {
+            ggml_tensor * w     = g.ggml_new_tensor_2d(leaves, I8, K, N);
+            ggml_tensor * x     = g.ggml_new_tensor_2d(leaves, F32, K, M);
+            ggml_tensor * scale = g.ggml_new_tensor_1d(leaves, F32, N);
+            const bool    packed = group > 1;
+            if (packed) {
+                const ggml_ext_quantize_i8_convrot_attrs attrs{group};
+                x = create(nodes, GGML_EXT_OP_QUANTIZE_I8_CONVROT, {x}, &attrs, sizeof(attrs));
+            }
+            const ggml_ext_linear_i8_attrs attrs{GGML_EXT_LINEAR_I8_W_SCALE, packed ? static_cast<int32_t>(M) : 0};
+            return create(nodes, GGML_EXT_OP_LINEAR_I8, {w, x, scale}, &attrs, sizeof(attrs));
+        });
 }
 
 } // namespace
@@ -156,6 +196,16 @@ int main() {
                 ggml_tensor * w = g.ggml_new_tensor_2d(leaves, F32, K, N);
                 return g.base.ggml_mul_mat(nodes, w, g.ggml_new_tensor_2d(leaves, F32, K, M));
             });
+        }
+    }
+    const int64_t int8_shapes[][2] = {{384, 384}, {384, 1536}, {1536, 384}, {4096, 4096}};
+    for (const auto & s : int8_shapes) {
+        for (const int64_t M : {1, 16, 128, 512}) {
+            if (s[0] == 4096 && M > 128) {
+                continue;
+            }
+            compare_int8(b, s[0], s[1], M, 1);
+            compare_int8(b, s[0], s[1], M, s[0] % 256 == 0 ? 256 : 64);
         }
     }
     for (const int64_t M : {16, 128}) {

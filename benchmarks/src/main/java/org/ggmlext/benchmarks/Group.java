@@ -69,6 +69,33 @@ enum Group {
       }
       return comparisons;
     }
+  },
+
+  INT8 {
+    @Override
+    List<Comparison> comparisons(Pace pace) {
+      List<Comparison> comparisons = new ArrayList<>();
+      for (Class<?> callers : List.of(SentenceBenchmark.class, TwoCallersBenchmark.class)) {
+        boolean two = callers == TwoCallersBenchmark.class;
+        for (int sequences : new int[] {1, 32}) {
+          for (int tokens : new int[] {16, 128}) {
+            Side onnx = encode(callers, "ONNX Runtime F32", Engine.ONNX, sequences, tokens);
+            Side onnxInt8 =
+                encode(callers, "ONNX Runtime INT8", Engine.ONNX_INT8, sequences, tokens);
+            Side f32 = encode(callers, "ggml, extensions on", Engine.EXTENDED, sequences, tokens);
+            Side int8 = encode(callers, "the same in INT8", Engine.INT8, sequences, tokens);
+            String title =
+                "MiniLM sentences a second, batch %d, %d tokens%s"
+                    .formatted(sequences, tokens, two ? ", two callers of one thread" : "");
+            PerSecond figure = new PerSecond(two ? 2 * sequences : sequences);
+            comparisons.add(new Comparison(title, onnxInt8, int8, figure, ">= 1"));
+            comparisons.add(new Comparison(title, f32, int8, figure, ""));
+            comparisons.add(new Comparison(title, onnx, f32, figure, ">= 1"));
+          }
+        }
+      }
+      return comparisons;
+    }
   };
 
   /** The comparisons of this subject, those that share sides next to each other. */
@@ -136,9 +163,14 @@ enum Group {
   }
 
   private static Side encode(String label, Engine engine, int sequences, int tokens) {
+    return encode(SentenceBenchmark.class, label, engine, sequences, tokens);
+  }
+
+  private static Side encode(
+      Class<?> callers, String label, Engine engine, int sequences, int tokens) {
     return new Side(
         label,
-        SentenceBenchmark.class,
+        callers,
         "encode",
         Map.of(
             "engine", engine.name(),

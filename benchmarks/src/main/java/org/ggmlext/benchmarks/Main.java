@@ -14,7 +14,7 @@ import org.ggmlext.Ggml;
 /** Runs the benchmarks of the CPU and prints one Markdown table of ratios. */
 public final class Main {
   private static final String USAGE =
-      "usage: bench [--quick] [calls|kernels|unregistered|sentences|plan]...";
+      "usage: bench [--quick] [calls|kernels|unregistered|sentences|int8|plan]...";
   private static final String PLAN = "plan";
 
   private final PrintStream out = new PrintStream(System.out, true, StandardCharsets.UTF_8);

@@ -16,16 +16,17 @@ import org.ggmlext.examples.minilm.TokenBatch;
 
 /** MiniLM on ONNX Runtime, as its users run it: batches without padding in, embeddings out. */
 final class OnnxSentences implements AutoCloseable {
-  private static final String WEIGHTS = "all-minilm-l6-v2.onnx";
+  static final String F32 = "all-minilm-l6-v2.onnx";
+  static final String INT8 = "all-minilm-l6-v2-q.onnx";
 
   private final OrtEnvironment environment = OrtEnvironment.getEnvironment();
   private final OrtSession session;
 
-  OnnxSentences(int threads) throws IOException, OrtException {
-    try (InputStream in = OnnxSentences.class.getClassLoader().getResourceAsStream(WEIGHTS);
+  OnnxSentences(String model, int threads) throws IOException, OrtException {
+    try (InputStream in = OnnxSentences.class.getClassLoader().getResourceAsStream(model);
         OrtSession.SessionOptions options = new OrtSession.SessionOptions()) {
       if (in == null) {
-        throw new FileNotFoundException(WEIGHTS + " is not on the class path");
+        throw new FileNotFoundException(model + " is not on the class path");
       }
       options.setIntraOpNumThreads(threads);
       options.setOptimizationLevel(OrtSession.SessionOptions.OptLevel.ALL_OPT);

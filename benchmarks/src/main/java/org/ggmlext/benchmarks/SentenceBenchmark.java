@@ -18,7 +18,7 @@ import org.openjdk.jmh.annotations.TearDown;
 @OutputTimeUnit(TimeUnit.NANOSECONDS)
 @SuppressWarnings("NullAway.Init") // JMH calls setUp first
 public class SentenceBenchmark {
-  @Param({"ONNX", "GGML", "EXTENDED"})
+  @Param({"ONNX", "GGML", "EXTENDED", "ONNX_INT8", "INT8"})
   Engine engine;
 
   @Param({"1", "32"})

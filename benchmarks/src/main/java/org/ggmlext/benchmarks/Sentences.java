@@ -6,6 +6,7 @@ import java.util.List;
 import java.util.Random;
 import org.ggmlext.examples.minilm.MiniLm;
 import org.ggmlext.examples.minilm.MiniLmEncoder;
+import org.ggmlext.examples.minilm.MiniLmInt8;
 import org.ggmlext.examples.minilm.MiniLmWeights;
 import org.ggmlext.examples.minilm.TokenBatch;
 
@@ -19,15 +20,22 @@ interface Sentences extends AutoCloseable {
 
   /** An engine with its model loaded, on all cores. */
   static Sentences of(Engine engine) throws Exception {
+    return of(engine, Runtime.getRuntime().availableProcessors());
+  }
+
+  /** An engine with its model loaded. */
+  static Sentences of(Engine engine, int threads) throws Exception {
     return switch (engine) {
-      case ONNX -> onnx(Runtime.getRuntime().availableProcessors());
-      case GGML -> ggml(false);
-      case EXTENDED -> ggml(true);
+      case ONNX -> onnx(OnnxSentences.F32, threads);
+      case ONNX_INT8 -> onnx(OnnxSentences.INT8, threads);
+      case GGML -> ggml(new MiniLmEncoder(MiniLmWeights.load(), false, threads));
+      case EXTENDED -> ggml(new MiniLmEncoder(MiniLmWeights.load(), true, threads));
+      case INT8 -> ggml(MiniLmInt8.encoder(MiniLmWeights.load(), threads));
     };
   }
 
-  private static Sentences onnx(int threads) throws Exception {
-    OnnxSentences onnx = new OnnxSentences(threads);
+  private static Sentences onnx(String model, int threads) throws Exception {
+    OnnxSentences onnx = new OnnxSentences(model, threads);
     return new Sentences() {
       @Override
       public float[][] encode(TokenBatch batch) throws Exception {
@@ -41,8 +49,7 @@ interface Sentences extends AutoCloseable {
     };
   }
 
-  private static Sentences ggml(boolean extended) throws IOException {
-    MiniLmEncoder encoder = new MiniLmEncoder(MiniLmWeights.load(), extended);
+  private static Sentences ggml(MiniLmEncoder encoder) {
     return new Sentences() {
       @Override
       public float[][] encode(TokenBatch batch) {

@@ -25,6 +25,25 @@ class SentencesTest {
     }
   }
 
+  @Test
+  @DisplayName("The INT8 engines give nearly the same embeddings, ours the nearer ones")
+  void int8Embeddings() throws Exception {
+    TokenBatch batch = Sentences.batch(8, 32);
+    float[][] expected = encode(Engine.ONNX, batch);
+    double ours = meanCosine(encode(Engine.INT8, batch), expected);
+    double theirs = meanCosine(encode(Engine.ONNX_INT8, batch), expected);
+    assertThat(ours).isGreaterThanOrEqualTo(0.995).isGreaterThan(theirs);
+    assertThat(theirs).isGreaterThan(0.9);
+  }
+
+  private static double meanCosine(float[][] actual, float[][] expected) {
+    double sum = 0;
+    for (int s = 0; s < expected.length; s++) {
+      sum += dot(actual[s], expected[s]) / expected.length;
+    }
+    return sum;
+  }
+
   private static float[][] encode(Engine engine, TokenBatch batch) throws Exception {
     try (Sentences sentences = Sentences.of(engine)) {
       return sentences.encode(batch);

@@ -39,7 +39,8 @@ class RetrievalTest {
   }
 
   @Test
-  @DisplayName("langchain4j: with our model in place of theirs, a retrieval program answers the same")
+  @DisplayName(
+      "langchain4j: with our model in place of theirs, a retrieval program answers the same")
   void sameAnswers() throws Exception {
     List<String> passages = Corpus.sentences(150);
     EmbeddingModel theirs = new AllMiniLmL6V2EmbeddingModel();
