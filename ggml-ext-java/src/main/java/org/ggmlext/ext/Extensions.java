@@ -12,7 +12,6 @@ import org.ggmlext.Device;
 import org.ggmlext.Ggml;
 import org.ggmlext.GgmlException;
 import org.ggmlext.Tensor;
-import org.ggmlext.bindings.ggml_ext_backend_stats;
 import org.ggmlext.bindings.ggml_ext_h;
 import org.ggmlext.internal.callback.Registry;
 import org.ggmlext.internal.callback.Registry.Callback;
@@ -207,22 +206,7 @@ public final class Extensions {
    * @throws IllegalStateException if the backend is closed
    */
   public BackendStats stats(Backend backend) {
-    try (Arena arena = Arena.ofConfined()) {
-      MemorySegment stats = ggml_ext_backend_stats.allocate(arena);
-      ggml_ext_backend_stats.struct_size(stats, stats.byteSize());
-      ExtStatus.check(ggml_ext_h.ggml_ext_get_backend_stats(backend.handle(), stats));
-      return new BackendStats(
-          ggml_ext_backend_stats.n_planned(stats),
-          ggml_ext_backend_stats.n_planned_late(stats),
-          ggml_ext_backend_stats.n_computed(stats),
-          ggml_ext_backend_stats.n_groups(stats),
-          ggml_ext_backend_stats.n_singly(stats),
-          ggml_ext_backend_stats.plan_time_ns(stats),
-          ggml_ext_backend_stats.workspace_size(stats),
-          ggml_ext_backend_stats.n_recorded(stats),
-          ggml_ext_backend_stats.n_reused(stats),
-          ggml_ext_backend_stats.n_replayed(stats));
-    }
+    return BackendStatsReader.stats(backend.handle());
   }
 
   /** Switches the measuring of times on or off; takes effect at the next compute. */

@@ -11,16 +11,19 @@ import java.util.stream.Collectors;
 import jdk.jfr.FlightRecorder;
 import org.ggmlext.Backend;
 import org.ggmlext.internal.ComputeWatch;
+import org.jspecify.annotations.Nullable;
 
-/** Tells the JDK's Flight Recorder of computes, new plans and kernels, while it listens. */
+/**
+ * Tells the JDK's Flight Recorder of computes, new plans, captures and kernels, while it listens.
+ */
 final class FlightEvents {
   /** A run-time image may lack the recorder. */
   private static final boolean AVAILABLE = ModuleLayer.boot().findModule("jdk.jfr").isPresent();
 
   private static final Set<Registration> REGISTRATIONS = ConcurrentHashMap.newKeySet();
 
-  /** How many plans each backend had made when they were last told of. */
-  private static final Map<Backend, Long> PLANNED =
+  /** The counters of each backend when they were last told of. */
+  private static final Map<Backend, BackendStats> TOLD =
       Collections.synchronizedMap(new WeakHashMap<>());
 
   private static final AtomicBoolean REPORTS_KERNELS = new AtomicBoolean();
@@ -63,20 +66,41 @@ final class FlightEvents {
         event.nodes = nodes;
         event.commit();
       }
-      backends.forEach(FlightEvents::plans);
+      backends.forEach(FlightEvents::backend);
     };
   }
 
-  private static void plans(Backend backend) {
-    if (!new PlanEvent().isEnabled() && !new PlanPictureEvent().isEnabled()) {
+  private static void backend(Backend backend) {
+    boolean plans = new PlanEvent().isEnabled() || new PlanPictureEvent().isEnabled();
+    if (!plans && !new CaptureEvent().isEnabled()) {
       return;
     }
-    long planned = PlanReader.planned(backend.handle());
-    Long before = PLANNED.put(backend, planned);
-    long fresh = before == null ? planned : planned - before;
-    if (fresh > 0) {
-      List<Plan> plans = PlanReader.plans(backend.handle());
-      plans.subList(0, (int) Math.min(fresh, plans.size())).forEach(FlightEvents::plan);
+    BackendStats now = BackendStatsReader.statsIfExtended(backend.handle());
+    if (now == null) {
+      return;
+    }
+    BackendStats before = TOLD.put(backend, now);
+    long fresh = made(now) - (before == null ? 0 : made(before));
+    if (plans && fresh > 0) {
+      List<Plan> all = PlanReader.plans(backend.handle());
+      all.subList(0, (int) Math.min(fresh, all.size())).forEach(FlightEvents::plan);
+    }
+    capture(backend.name(), before, now);
+  }
+
+  private static long made(BackendStats stats) {
+    return stats.planned() + stats.plannedLate();
+  }
+
+  static void capture(String backend, @Nullable BackendStats before, BackendStats now) {
+    long known = before == null ? 0 : before.recorded() + before.reused();
+    CaptureEvent event = new CaptureEvent();
+    if (now.recorded() + now.reused() > known && event.isEnabled()) {
+      event.backend = backend;
+      event.recorded = now.recorded();
+      event.reused = now.reused();
+      event.replayed = now.replayed();
+      event.commit();
     }
   }
 

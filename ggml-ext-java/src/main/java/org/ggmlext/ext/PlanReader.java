@@ -6,7 +6,6 @@ import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
 import java.util.List;
 import org.ggmlext.Shape;
-import org.ggmlext.bindings.ggml_ext_backend_stats;
 import org.ggmlext.bindings.ggml_ext_h;
 import org.ggmlext.bindings.ggml_ext_plan_info;
 import org.ggmlext.bindings.ggml_ext_plan_node;
@@ -22,18 +21,6 @@ final class PlanReader {
   private PlanReader(MemorySegment plan, Arena arena) {
     this.plan = plan;
     this.arena = arena;
-  }
-
-  /** How many plans the backend has made so far; 0 if it is not extended. */
-  static long planned(MemorySegment backend) {
-    try (Arena arena = Arena.ofConfined()) {
-      MemorySegment stats = ggml_ext_backend_stats.allocate(arena);
-      ggml_ext_backend_stats.struct_size(stats, stats.byteSize());
-      int status = ggml_ext_h.ggml_ext_get_backend_stats(backend, stats);
-      return status == ggml_ext_h.GGML_EXT_STATUS_SUCCESS()
-          ? ggml_ext_backend_stats.n_planned(stats) + ggml_ext_backend_stats.n_planned_late(stats)
-          : 0;
-    }
   }
 
   /** The plans that the backend holds now, the most recent first. */

@@ -149,6 +149,33 @@ class FlightEventsTest {
     assertThat(events(file, "org.ggmlext.Plan")).hasSize(1);
   }
 
+  private static BackendStats stats(long recorded, long reused, long replayed) {
+    return new BackendStats(3, 0, 9, 0, 0, 0, 0, recorded, reused, replayed);
+  }
+
+  @Test
+  @DisplayName(
+      "JAVA-7: a capture is told of when counters of recordings have grown, replays alone not")
+  void captures() throws Exception {
+    Path file = folder.resolve("run.jfr");
+    try (Recording recording = new Recording()) {
+      recording.enable("org.ggmlext.Capture");
+      recording.start();
+      FlightEvents.capture("CUDA0", null, stats(0, 0, 0));
+      FlightEvents.capture("CUDA0", stats(0, 0, 0), stats(1, 0, 0));
+      FlightEvents.capture("CUDA0", stats(1, 0, 0), stats(1, 0, 7));
+      FlightEvents.capture("CUDA0", stats(1, 0, 7), stats(1, 2, 9));
+      recording.stop();
+      recording.dump(file);
+    }
+    List<RecordedEvent> captures = events(file, "org.ggmlext.Capture");
+    assertThat(captures).hasSize(2);
+    assertThat(captures.get(0).getString("backend")).isEqualTo("CUDA0");
+    assertThat(captures.get(0).getLong("recorded")).isEqualTo(1);
+    assertThat(captures.get(1).getLong("reused")).isEqualTo(2);
+    assertThat(captures.get(1).getLong("replayed")).isEqualTo(9);
+  }
+
   @Test
   @DisplayName("JAVA-7: a recording without pictures gives none")
   void noPictures() throws Exception {
