@@ -20,7 +20,8 @@ void make_row_bench() {
         }
         const auto make = [&](int kind, int64_t m, float * dst) {
             const float *          from = &x[static_cast<size_t>(m) * k];
-            const ggml_ext_cpu_row args = {kind, from, &y[static_cast<size_t>(m) * k], 0.5f, 0.1f, 1e-6f, weight.data(), nullptr, weight.data()};
+            const float *          with = &y[static_cast<size_t>(m) * k];
+            const ggml_ext_cpu_row args = {kind, from, with, 0.5f, 0.1f, 1e-6f, weight.data(), nullptr, weight.data()};
             ggml_ext_cpu_make_row(&args, K, dst);
         };
         const auto quantize = [&](const float * from, int64_t m, int64_t rows) {

@@ -30,6 +30,7 @@ public final class MiniLmEncoder implements AutoCloseable {
   private final MiniLmWeights<Tensor> weights;
   private final Backend backend;
   private final Scheduler scheduler;
+  private @Nullable MiniLmGraph lastGraph;
   private boolean closed;
 
   /** Makes the tensors of the weights on a device. */
@@ -112,24 +113,46 @@ public final class MiniLmEncoder implements AutoCloseable {
    */
   public synchronized float[][] encode(TokenBatch batch) {
     checkOpen();
-    int length = batch.length();
-    int sequences = batch.sequences();
-    try (MiniLmGraph graph = MiniLmGraph.build(weights, length, sequences, extensions != null)) {
+    MiniLmGraph graph = graphOf(batch.length(), batch.sequences());
+    graph.ids().setInts(batch.ids());
+    graph.mask().setFloats(batch.attentionMask());
+    if (extensions != null) {
+      graph.lengths().setInts(batch.lengths());
+    } else {
+      graph.lengths().setFloats(batch.meanWeights());
+    }
+    scheduler.compute(graph.graph());
+    float[] all = graph.embeddings().getFloats();
+    float[][] embeddings = new float[batch.sequences()][];
+    for (int s = 0; s < embeddings.length; s++) {
+      embeddings[s] = Arrays.copyOfRange(all, s * MiniLm.HIDDEN, (s + 1) * MiniLm.HIDDEN);
+    }
+    return embeddings;
+  }
+
+  /** The graph of the batch before, where that had the same sizes, or a new one. */
+  private MiniLmGraph graphOf(int length, int sequences) {
+    MiniLmGraph last = lastGraph;
+    if (last != null && last.mask().ne(0) == length && last.mask().ne(3) == sequences) {
+      return last;
+    }
+    forgetGraph();
+    MiniLmGraph graph = MiniLmGraph.build(weights, length, sequences, extensions != null);
+    try {
       scheduler.allocate(graph.graph());
-      graph.ids().setInts(batch.ids());
-      graph.mask().setFloats(batch.attentionMask());
-      if (extensions != null) {
-        graph.lengths().setInts(batch.lengths());
-      } else {
-        graph.lengths().setFloats(batch.meanWeights());
-      }
-      scheduler.compute(graph.graph());
-      float[] all = graph.embeddings().getFloats();
-      float[][] embeddings = new float[sequences][];
-      for (int s = 0; s < sequences; s++) {
-        embeddings[s] = Arrays.copyOfRange(all, s * MiniLm.HIDDEN, (s + 1) * MiniLm.HIDDEN);
-      }
-      return embeddings;
+    } catch (RuntimeException | Error e) {
+      graph.close();
+      throw e;
+    }
+    lastGraph = graph;
+    return graph;
+  }
+
+  private void forgetGraph() {
+    if (lastGraph != null) {
+      scheduler.reset();
+      lastGraph.close();
+      lastGraph = null;
     }
   }
 
@@ -161,6 +184,7 @@ public final class MiniLmEncoder implements AutoCloseable {
       return;
     }
     closed = true;
+    forgetGraph();
     scheduler.close();
     backend.close();
     weightContext.close();

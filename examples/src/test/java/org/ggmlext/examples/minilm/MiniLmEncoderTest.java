@@ -87,6 +87,28 @@ class MiniLmEncoderTest {
   }
 
   @Test
+  @DisplayName("Batches of the same sizes, others between them, get what each gets alone")
+  void keepsNothingOfTheBatchBefore() {
+    TokenBatch padded = TokenBatch.of(List.of(sentences.get(0), sentences.get(1)));
+    int[] longest = new int[padded.length()];
+    System.arraycopy(
+        sentences.get(2), 0, longest, 0, Math.min(longest.length, sentences.get(2).length));
+    TokenBatch full = TokenBatch.of(List.of(longest, longest));
+    TokenBatch other = TokenBatch.of(sentences.subList(3, 6));
+    try (MiniLmEncoder alone = new MiniLmEncoder(weights, true, THREADS);
+        MiniLmEncoder encoder = new MiniLmEncoder(weights, true, THREADS)) {
+      float[][] first = alone.encode(padded);
+      float[][] third = alone.encode(other);
+      float[][] second = alone.encode(full);
+      assertThat(encoder.encode(full)).isDeepEqualTo(second);
+      assertThat(encoder.encode(padded)).isDeepEqualTo(first);
+      assertThat(encoder.encode(padded)).isDeepEqualTo(first);
+      assertThat(encoder.encode(other)).isDeepEqualTo(third);
+      assertThat(encoder.encode(full)).isDeepEqualTo(second);
+    }
+  }
+
+  @Test
   @DisplayName("JAVA-2: an encoder is closed twice without harm, and refuses to encode afterwards")
   void refusesUseAfterClose() {
     MiniLmEncoder encoder = new MiniLmEncoder(weights, true);
