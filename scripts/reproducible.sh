@@ -1,11 +1,16 @@
 #!/usr/bin/env bash
 # Builds all that is published twice, in two copies of the committed tree at different places, and compares every file's bytes.
-#   scripts/reproducible.sh
+#   scripts/reproducible.sh [MAVEN_ARGUMENT...]      such as -pl MODULES, for a part
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source scripts/setup.sh || exit 1
 
 work="$PWD/target/reproducible"
+commit="$(git rev-parse HEAD)"
+modules=("$@")
+if ((${#modules[@]} == 0)); then
+    modules=(-pl '!examples,!benchmarks')
+fi
 rm -rf "$work"
 mkdir -p "$work"
 
@@ -14,11 +19,12 @@ places=("$work/a" "$work/another/place")
 for place in "${places[@]}"; do
     echo "reproducible: building in $place" >&2
     git clone -q . "$place"
+    git -C "$place" checkout -q "$commit"
     # What was fetched is checked by its hash, so it need not be fetched anew.
     mkdir -p "$place/native/stock-ggml/target"
     cp native/stock-ggml/target/*.tgz "$place/native/stock-ggml/target/" 2>/dev/null || true
     (cd "$place" && mvn -B -ntp -q deploy -Prelease -DskipTests -Dmaven.test.skip=true -Dnative.tests=OFF \
-        -Dmaven.install.skip=true -pl '!examples,!benchmarks' -DaltDeploymentRepository="staging::file:$place/staged") \
+        -Dmaven.install.skip=true "${modules[@]}" -DaltDeploymentRepository="staging::file:$place/staged") \
         >"$place.log" 2>&1 || { tail -n 20 "$place.log" >&2; exit 1; }
     # A snapshot's file name carries the time of its deployment, metadata as well; the name without it says the same.
     (cd "$place/staged" && find . -type f ! -name 'maven-metadata*' ! -name '*.md5' ! -name '*.sha*' -exec sha256sum {} + |
