@@ -52,7 +52,7 @@ public final class KernelLibrary {
   /**
    * Loads a library that comes with this one.
    *
-   * @param name {@code "cpu"}
+   * @param name {@code "cpu"} or {@code "cuda"}
    * @throws GgmlException if there is none of this name, or it cannot be loaded
    */
   public static KernelLibrary bundled(String name) {

@@ -21,6 +21,10 @@ public final class NativeBundle {
   /** libggml-ext and its kernel libraries, from the jar {@code ggml-ext-natives}. */
   public static final NativeBundle EXT = new NativeBundle("ggml-ext-natives", "");
 
+  /** The CUDA kernel library, from a jar {@code ggml-ext-natives} of its own classifier. */
+  public static final NativeBundle EXT_CUDA =
+      new NativeBundle("ggml-ext-natives, classifier linux-x86_64-cuda", "cuda/");
+
   private static final String MANIFEST = "manifest.properties";
 
   private final String artifact;

@@ -25,12 +25,12 @@ public final class ExtLocator {
       return existing(explicit, "the given path");
     }
     Optional<Path> set = set();
-    return set.isPresent() ? set.get() : bundled("libggml-ext.so");
+    return set.isPresent() ? set.get() : bundled(NativeBundle.EXT, "libggml-ext.so");
   }
 
   /**
    * A kernel library that comes with this one: beside the library that is set, else in the natives
-   * jar.
+   * jar, that of CUDA in a jar of its own.
    *
    * @param name such as {@code cpu} for {@code libggml-ext-cpu.so}
    * @throws GgmlException if there is none
@@ -40,7 +40,7 @@ public final class ExtLocator {
     Optional<Path> set = set();
     return set.isPresent()
         ? existing(set.get().resolveSibling(file), "the kernel library \"" + name + "\"")
-        : bundled(file);
+        : bundled(name.equals("cuda") ? NativeBundle.EXT_CUDA : NativeBundle.EXT, file);
   }
 
   private static Optional<Path> set() {
@@ -61,9 +61,9 @@ public final class ExtLocator {
     return path.toAbsolutePath();
   }
 
-  private static Path bundled(String file) {
+  private static Path bundled(NativeBundle bundle, String file) {
     Path path =
-        NativeBundle.EXT
+        bundle
             .folder()
             .map(folder -> folder.resolve(file))
             .orElseThrow(
@@ -72,7 +72,7 @@ public final class ExtLocator {
                         "no "
                             + file
                             + ": there is no "
-                            + NativeBundle.EXT
+                            + bundle
                             + " on the class path or module path, and neither the system property "
                             + PROPERTY
                             + " nor the environment variable "
