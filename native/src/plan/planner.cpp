@@ -91,13 +91,15 @@ private:
 
     // number of nodes that are decided
     int plan_at(int i, const ggml_ext_graph * view) {
-        const ggml_tensor * node  = index_.node(i);
-        match_result        match = view != nullptr ? best_match(i, *view) : match_result{};
-
+        const ggml_tensor *     node   = index_.node(i);
         const op_registration * op     = operator_of(g_, node);
         const auto &            offers = kernels_.singles(op != nullptr ? -1 : node->op, op);
-        const bool              ask    = !offers.empty() && (match.k == nullptr || offers.front()->desc.priority > (*match.k)->desc.priority);
-        kernel_ptr              single = ask ? select_kernel(device_, kernels_, node, i, &p_->refusals).k : nullptr;
+        if (op == nullptr && offers.empty() && (view == nullptr || kernels_.rules.empty())) {
+            return 1; // most nodes of most graphs
+        }
+        match_result match  = view != nullptr ? best_match(i, *view) : match_result{};
+        const bool   ask    = !offers.empty() && (match.k == nullptr || offers.front()->desc.priority > (*match.k)->desc.priority);
+        kernel_ptr   single = ask ? select_kernel(device_, kernels_, node, i, &p_->refusals).k : nullptr;
         if (single != nullptr && match.k != nullptr && single->desc.priority <= (*match.k)->desc.priority) {
             single = nullptr;
         }
