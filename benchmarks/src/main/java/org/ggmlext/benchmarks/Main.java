@@ -75,7 +75,7 @@ public final class Main {
       out.println(table);
     }
     if (plan) {
-      out.println("Planning (medians):");
+      out.println("Planning (least times):");
       out.println();
       out.println(PlanBench.run(Ggml.load()));
     }
