@@ -1,6 +1,7 @@
 package org.ggmlext.ext;
 
 import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Objects;
@@ -16,6 +17,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class PlannedStep implements StepTarget {
   private static final long BACKEND = ggml_ext_exec_params.backend$offset();
+  private static final NodeView[] NONE = {};
   private static final long WORKSPACE = ggml_ext_exec_params.workspace$offset();
 
   private final Definition definition;
@@ -24,7 +26,10 @@ final class PlannedStep implements StepTarget {
   private final List<NodeInfo> infos;
   private final Prepared prepared;
 
-  private final NodeView[] nodes;
+  // The last node by itself: most steps have no other, and every array on the way costs time.
+  private final NodeView last;
+  private final NodeView[] before;
+  private final List<NodeView> nodes;
   private MemorySegment workspace = MemorySegment.NULL;
   private volatile Task[] tasks = {};
   private @Nullable Operator<?> attributesOf;
@@ -36,15 +41,19 @@ final class PlannedStep implements StepTarget {
     this.wholeBody = definition.body() instanceof WholeBody body ? body : null;
     this.infos = infos;
     this.prepared = prepared;
-    this.nodes = views(nodeArray);
+    int count = infos.size();
+    this.before = count == 1 ? NONE : new NodeView[count - 1];
+    for (int i = 0; i < before.length; i++) {
+      before[i] = view(nodeArray, i);
+    }
+    this.last = view(nodeArray, count - 1);
+    List<NodeView> all = new ArrayList<>(List.of(before));
+    all.add(last);
+    this.nodes = List.copyOf(all);
   }
 
-  private NodeView[] views(long array) {
-    NodeView[] views = new NodeView[infos.size()];
-    for (int i = 0; i < views.length; i++) {
-      views[i] = new NodeView(Raw.getLong(array + 8L * i), infos.get(i));
-    }
-    return views;
+  private NodeView view(long array, int index) {
+    return new NodeView(Raw.getLong(array + 8L * index), infos.get(index));
   }
 
   @Override
@@ -71,7 +80,8 @@ final class PlannedStep implements StepTarget {
   }
 
   private void refresh(long params) {
-    for (NodeView node : nodes) {
+    last.refresh();
+    for (NodeView node : before) {
       node.refresh();
     }
     if (prepared.workspaceBytes() != 0) {
@@ -101,19 +111,19 @@ final class PlannedStep implements StepTarget {
   }
 
   List<NodeView> nodes() {
-    return List.of(nodes);
+    return nodes;
   }
 
   NodeView node(int index) {
-    return nodes[index];
+    return nodes.get(index);
   }
 
   NodeView lastNode() {
-    return nodes[nodes.length - 1];
+    return last;
   }
 
   TensorView tensor(Capture capture) {
-    NodeView node = nodes[capture.node()];
+    NodeView node = node(capture.node());
     return capture.src() == Capture.DST ? node.dst() : node.src(capture.src());
   }
 

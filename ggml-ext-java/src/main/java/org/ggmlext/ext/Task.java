@@ -5,6 +5,7 @@ import org.jspecify.annotations.Nullable;
 /** One thread's share of a step in task form; valid during the call that got it only. */
 public final class Task extends Step {
   private final int ith;
+  private final long rows; // of the output
   private int nth;
   private int phase;
   private @Nullable Thread thread;
@@ -12,6 +13,7 @@ public final class Task extends Step {
   Task(PlannedStep planned, int ith) {
     super(planned);
     this.ith = ith;
+    this.rows = planned.lastNode().dst().rows();
   }
 
   /** Takes the values of this call; says whether another thread had this share the last time. */
@@ -43,21 +45,21 @@ public final class Task extends Step {
 
   /** First row of the output in this task's equal share. */
   public long firstRow() {
-    return first(dst().rows());
+    return first(rows);
   }
 
   /** One after the last row of the output in this task's equal share. */
   public long endRow() {
-    return end(dst().rows());
+    return end(rows);
   }
 
   /** First of {@code count} things in this task's equal share of them. */
   public long first(long count) {
-    return count * ith / nth;
+    return ith == 0 ? 0 : count * ith / nth;
   }
 
   /** One after the last of {@code count} things in this task's equal share of them. */
   public long end(long count) {
-    return count * (ith + 1) / nth;
+    return ith + 1 == nth ? count : count * (ith + 1) / nth;
   }
 }

@@ -18,7 +18,7 @@ public final class Norms {
   /** {@code out = x / sqrt(mean(x^2) + eps)}. */
   public static void rmsNorm(
       MemorySegment x, long xOffset, MemorySegment out, long outOffset, int n, float eps) {
-    float mean = Reductions.dot(x, xOffset, x, xOffset, n) / n;
+    float mean = Reductions.sumSquares(x, xOffset, n) / n;
     Rows.scale(x, xOffset, out, outOffset, n, (float) (1 / Math.sqrt(mean + eps)), 0);
   }
 

@@ -58,6 +58,34 @@ public final class Reductions {
     return s0.add(s1).reduceLanes(VectorOperators.ADD);
   }
 
+  /** The sum of {@code x^2}. */
+  public static float sumSquares(MemorySegment x, long offset, int n) {
+    FloatVector s0 = FloatVector.zero(SPECIES);
+    FloatVector s1 = s0;
+    FloatVector s2 = s0;
+    FloatVector s3 = s0;
+    int i = 0;
+    for (int end = n - n % (UNROLL * LENGTH); i < end; i += UNROLL * LENGTH) {
+      FloatVector x0 = load(x, offset, i);
+      FloatVector x1 = load(x, offset, i + LENGTH);
+      FloatVector x2 = load(x, offset, i + 2 * LENGTH);
+      FloatVector x3 = load(x, offset, i + 3 * LENGTH);
+      s0 = x0.fma(x0, s0);
+      s1 = x1.fma(x1, s1);
+      s2 = x2.fma(x2, s2);
+      s3 = x3.fma(x3, s3);
+    }
+    for (int end = SPECIES.loopBound(n); i < end; i += LENGTH) {
+      FloatVector rest = load(x, offset, i);
+      s0 = rest.fma(rest, s0);
+    }
+    if (i < n) {
+      FloatVector tail = loadTail(x, offset, i, n);
+      s1 = tail.fma(tail, s1);
+    }
+    return s0.add(s1).add(s2.add(s3)).reduceLanes(VectorOperators.ADD);
+  }
+
   /** The sum of {@code (x - center)^2}. */
   public static float sumSquares(MemorySegment x, long offset, int n, float center) {
     FloatVector s0 = FloatVector.zero(SPECIES);

@@ -96,16 +96,19 @@ class RowsTest {
     double dot = 0;
     double sum = 0;
     double squares = 0;
+    double centered = 0;
     double max = Double.NEGATIVE_INFINITY;
     for (int i = 0; i < n; i++) {
       dot += (double) get(a, i) * get(b, i);
       sum += get(a, i);
-      squares += Math.pow(get(a, i) - 0.5, 2);
+      squares += Math.pow(get(a, i), 2);
+      centered += Math.pow(get(a, i) - 0.5, 2);
       max = Math.max(max, get(a, i));
     }
     assertThat((double) Reductions.dot(a, OFFSET, b, OFFSET, n)).isCloseTo(dot, within(n));
     assertThat((double) Reductions.sum(a, OFFSET, n)).isCloseTo(sum, within(n));
-    assertThat((double) Reductions.sumSquares(a, OFFSET, n, 0.5f)).isCloseTo(squares, within(n));
+    assertThat((double) Reductions.sumSquares(a, OFFSET, n)).isCloseTo(squares, within(n));
+    assertThat((double) Reductions.sumSquares(a, OFFSET, n, 0.5f)).isCloseTo(centered, within(n));
     assertThat((double) Reductions.max(a, OFFSET, n)).isEqualTo(max);
   }
 
