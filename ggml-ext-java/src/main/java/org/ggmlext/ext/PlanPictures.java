@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.List;
 import jdk.jfr.consumer.RecordedEvent;
 import jdk.jfr.consumer.RecordingFile;
@@ -37,15 +38,16 @@ public final class PlanPictures {
 
   static List<Path> write(Path recording, Path folder) throws IOException {
     Files.createDirectories(folder);
+    // The recorder writes events of different sizes in different orders.
+    List<RecordedEvent> pictures =
+        RecordingFile.readAllEvents(recording).stream()
+            .filter(event -> event.getEventType().getName().equals(PlanPictureEvent.NAME))
+            .sorted(Comparator.comparing(RecordedEvent::getStartTime))
+            .toList();
     List<Path> written = new ArrayList<>();
-    try (RecordingFile events = new RecordingFile(recording)) {
-      while (events.hasMoreEvents()) {
-        RecordedEvent event = events.readEvent();
-        if (event.getEventType().getName().equals(PlanPictureEvent.NAME)) {
-          Path file = folder.resolve("plan-" + (written.size() + 1) + ".svg");
-          written.add(Files.writeString(file, event.getString("svg")));
-        }
-      }
+    for (RecordedEvent picture : pictures) {
+      Path file = folder.resolve("plan-" + (written.size() + 1) + ".svg");
+      written.add(Files.writeString(file, picture.getString("svg")));
     }
     return written;
   }
