@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.List;
 import jdk.jfr.Recording;
 import jdk.jfr.consumer.RecordedEvent;
@@ -40,6 +41,7 @@ class FlightEventsTest {
   private static List<RecordedEvent> events(Path file, String name) throws Exception {
     return RecordingFile.readAllEvents(file).stream()
         .filter(event -> event.getEventType().getName().equals(name))
+        .sorted(Comparator.comparing(RecordedEvent::getStartTime))
         .toList();
   }
 
