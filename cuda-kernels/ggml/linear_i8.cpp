@@ -1,6 +1,7 @@
 // I8-1, I8-3: sd.linear_i8.v1 through cuBLAS: [quantise X,] product in int32 where the output will be, rescale in place.
 
 #include "blas.h"
+#include "library.h"
 #include "linear.h"
 
 namespace cuda_ops {

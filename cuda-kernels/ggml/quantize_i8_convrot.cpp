@@ -1,44 +1,17 @@
 // I8-2: sd.quantize_i8_convrot.v1(X), rows of F32 rotated and quantised to the packed tensor. Groups of 1 and 256; others are the CPU's.
 
+#include "convrot.h"
 #include "library.h"
+
+size_t cpu_ops::convrot_size(int64_t M, int64_t K) { return ggml_ext_cuda_convrot_size(M, K); }
 
 namespace cuda_ops {
 
 namespace {
 
-int32_t group_of(const void * attrs) {
-    ggml_ext_quantize_i8_convrot_attrs a;
-    std::memcpy(&a, attrs, sizeof(a));
-    return a.group;
-}
-
-bool is_valid(int32_t n_src, const ggml_ext_tensor * const * src, int32_t group) {
-    if (n_src != 1) {
-        return refuse("%d sources, expected 1: X", n_src);
-    }
-    const ggml_ext_tensor & x = *src[0];
-    if (group != 1 && group != 4 && group != 16 && group != 64 && group != 256) {
-        return refuse("the group is %d, expected 1, 4, 16, 64 or 256", group);
-    }
-    if (!is_f32(&x) || row_stride(x) == 0) {
-        return refuse("X has type %d, expected F32 with evenly spaced rows of successive elements", x.type);
-    }
-    return x.ne[0] % group == 0 || refuse("X has %lld features, expected a multiple of the group %d", static_cast<long long>(x.ne[0]), group);
-}
-
-int infer(int32_t n_src, const ggml_ext_tensor * const * src, const void * attrs, ggml_ext_output * out, void *) {
-    if (!is_valid(n_src, src, group_of(attrs))) {
-        return GGML_EXT_STATUS_INVALID_ARGUMENT;
-    }
-    out->type  = TYPE_I8;
-    out->ne[0] = static_cast<int64_t>(ggml_ext_cuda_convrot_size(rows(*src[0]), src[0]->ne[0]));
-    out->ne[1] = out->ne[2] = out->ne[3] = 1;
-    return GGML_EXT_STATUS_SUCCESS;
-}
-
 int32_t supports(const ggml_ext_node * node, void *) {
-    const int32_t group = group_of(node->attrs);
-    if (!is_valid(node->n_src, node->src, group)) {
+    const int32_t group = convrot_group(node->attrs);
+    if (!accepts_convrot(node->n_src, node->src, group)) {
         return 0;
     }
     return group == 1 || group == 256 || refuse("the group is %d, expected 1 or 256 on CUDA", group);
@@ -66,7 +39,7 @@ int execute(const ggml_ext_exec_params * params, void * user_data) {
     ggml_ext_cuda_quantize_i8_args args{};
     args.M           = rows(x);
     args.K           = x.ne[0];
-    args.group       = group_of(node.attrs);
+    args.group       = convrot_group(node.attrs);
     args.padded_rows = ggml_ext_cuda_convrot_padded_rows(args.M);
     args.x           = floats(&x);
     args.x_stride    = row_stride(x);
@@ -79,7 +52,7 @@ int execute(const ggml_ext_exec_params * params, void * user_data) {
 } // namespace
 
 void register_quantize_i8_convrot(registrar & r) {
-    r.op(GGML_EXT_OP_QUANTIZE_I8_CONVROT, sizeof(ggml_ext_quantize_i8_convrot_attrs), infer);
+    r.op(GGML_EXT_OP_QUANTIZE_I8_CONVROT, sizeof(ggml_ext_quantize_i8_convrot_attrs), infer_convrot);
 
     ggml_ext_kernel_desc desc{};
     desc.name     = "cuda.quantize_i8_convrot";

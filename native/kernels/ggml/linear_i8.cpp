@@ -2,9 +2,9 @@
 // Phase 0 packs the weight and brings activations, scales and bias into the workspace where the output overlaps them; phase 1
 // multiplies. F32 activations are quantised in phase 0.
 
-#include "ggml-ext-cpu-ops.h"
 #include "ggml-ext-kernels/gemm_i8.h"
 #include "ggml-ext-kernels/quantize_i8.h"
+#include "linear.h"
 #include "registrations.h"
 #include "threads.h"
 
@@ -14,99 +14,9 @@ namespace cpu_ops {
 
 namespace {
 
-struct linear {
-    const ggml_ext_tensor *w = nullptr, *x = nullptr, *w_scale = nullptr, *x_scale = nullptr, *bias = nullptr;
-    int64_t M = 0, N = 0, K = 0;
-    bool    packed = false; // X is the packed ConvRot tensor
-};
-
-long long ll(int64_t v) { return static_cast<long long>(v); }
-
-// A contiguous F32 vector, [n], [1, n] or (where `one`) [1].
-bool is_vector(const char * name, const ggml_ext_tensor & t, int64_t n, bool one) {
-    const bool shape = (t.ne[0] == n && elements(t) == n) || (t.ne[0] == 1 && t.ne[1] == n && elements(t) == n) || (one && elements(t) == 1);
-    if (t.type != TYPE_F32) {
-        return refuse("%s has type %d, expected F32 (0)", name, t.type);
-    }
-    if (!shape || !contiguous(t)) {
-        return refuse("%s is [%lld, %lld, %lld, %lld], expected contiguous [%lld]%s", name, ll(t.ne[0]), ll(t.ne[1]), ll(t.ne[2]), ll(t.ne[3]),
-                      ll(n), one ? " or [1]" : "");
-    }
-    return true;
-}
-
-// What the sources are; false with the reason where they are malformed.
-bool parse(int32_t n_src, const ggml_ext_tensor * const * src, const void * attributes, linear & out) {
-    ggml_ext_linear_i8_attrs attrs;
-    std::memcpy(&attrs, attributes, sizeof(attrs));
-    constexpr int32_t all = GGML_EXT_LINEAR_I8_W_SCALE | GGML_EXT_LINEAR_I8_X_SCALE | GGML_EXT_LINEAR_I8_BIAS;
-    if ((attrs.sources & ~all) != 0 || attrs.packed_rows < 0) {
-        return refuse("sources is %d and packed_rows %d, expected 0 to %d and at least 0", attrs.sources, attrs.packed_rows, all);
-    }
-    const int32_t expected = 2 + __builtin_popcount(static_cast<unsigned>(attrs.sources));
-    if (n_src != expected) {
-        return refuse("%d sources, expected %d: W, X and what the attribute sources (%d) names", n_src, expected, attrs.sources);
-    }
-    int32_t next = 2;
-    out.w        = src[0];
-    out.x        = src[1];
-    out.w_scale  = attrs.sources & GGML_EXT_LINEAR_I8_W_SCALE ? src[next++] : nullptr;
-    out.x_scale  = attrs.sources & GGML_EXT_LINEAR_I8_X_SCALE ? src[next++] : nullptr;
-    out.bias     = attrs.sources & GGML_EXT_LINEAR_I8_BIAS ? src[next++] : nullptr;
-    out.packed   = attrs.packed_rows > 0;
-    out.K        = out.w->ne[0];
-    out.N        = out.w->ne[1];
-    if (out.w->type != TYPE_I8 || out.w->ne[2] != 1 || out.w->ne[3] != 1 || !dense_rows(*out.w)) {
-        return refuse("W has type %d and shape [%lld, %lld, %lld, %lld], expected an I8 (24) matrix with dense rows", out.w->type, ll(out.K),
-                      ll(out.N), ll(out.w->ne[2]), ll(out.w->ne[3]));
-    }
-    if (out.K > GGML_EXT_CPU_GEMM_I8_MAX_K) {
-        return refuse("K is %lld, expected at most %d: the sum must fit into int32", ll(out.K), GGML_EXT_CPU_GEMM_I8_MAX_K);
-    }
-    const ggml_ext_tensor & x = *out.x;
-    if (x.type != TYPE_I8 && (out.packed || x.type != TYPE_F32)) {
-        return refuse("X has type %d, expected I8 (24)%s", x.type, out.packed ? " where it is packed" : " or F32 (0)");
-    }
-    if (out.packed) {
-        out.M             = attrs.packed_rows;
-        const int64_t size = static_cast<int64_t>(ggml_ext_cpu_convrot_size(out.M, out.K));
-        if (x.ne[0] != size || elements(x) != size || !contiguous(x)) {
-            return refuse("the packed X is [%lld, %lld], expected contiguous [%lld] for %lld rows of %lld features", ll(x.ne[0]), ll(x.ne[1]), ll(size),
-                          ll(out.M), ll(out.K));
-        }
-    } else {
-        out.M = rows(x);
-        if (x.ne[0] != out.K) {
-            return refuse("X has %lld features, expected %lld as W has", ll(x.ne[0]), ll(out.K));
-        }
-        if (row_stride(x) == 0) {
-            return refuse("X has no evenly spaced rows of successive elements");
-        }
-    }
-    if (out.x_scale != nullptr && (out.packed || x.type == TYPE_F32)) {
-        return refuse("X_scale is there, but X %s", out.packed ? "is packed and brings its own" : "is F32 and gets its own");
-    }
-    return (out.w_scale == nullptr || is_vector("W_scale", *out.w_scale, out.N, true)) &&
-           (out.x_scale == nullptr || is_vector("X_scale", *out.x_scale, out.M, true)) &&
-           (out.bias == nullptr || is_vector("bias", *out.bias, out.N, false));
-}
-
-int infer(int32_t n_src, const ggml_ext_tensor * const * src, const void * attrs, ggml_ext_output * out, void * /* user_data */) {
-    linear l;
-    if (!parse(n_src, src, attrs, l)) {
-        return GGML_EXT_STATUS_INVALID_ARGUMENT;
-    }
-    out->type  = TYPE_F32;
-    out->ne[0] = l.N;
-    out->ne[1] = l.packed ? l.M : l.x->ne[1];
-    out->ne[2] = l.packed ? 1 : l.x->ne[2];
-    out->ne[3] = l.packed ? 1 : l.x->ne[3];
-    return GGML_EXT_STATUS_SUCCESS;
-}
-
 int32_t supports(const ggml_ext_node * node, void * /* user_data */) {
     linear l;
-    return parse(node->n_src, node->src, node->attrs, l) ? 1 : 0;
+    return read_linear(node->n_src, node->src, node->attrs, l) ? 1 : 0;
 }
 
 // The workspace: rows of int8, their scales, copies of X_scale, W_scale and bias, then each thread's scratch.
@@ -134,7 +44,7 @@ int prepare(const ggml_ext_prepare_params * params, ggml_ext_prepared * out, voi
     if (s == nullptr) {
         return GGML_EXT_STATUS_NO_MEMORY;
     }
-    parse(node.n_src, node.src, node.attrs, s->l); // as supports has found it
+    read_linear(node.n_src, node.src, node.attrs, s->l); // as supports has found it
     const layout place(s->l);
     out->state    = s;
     out->n_phases = 2;
@@ -228,7 +138,7 @@ int run(const ggml_ext_exec_params * params, int32_t phase, int32_t ith, int32_t
             return status_of(status);
         }
     } catch (const std::bad_alloc &) {
-        refuse("no memory for the packed copy of W, [%lld, %lld]", ll(s.l.K), ll(s.l.N));
+        refuse("no memory for the packed copy of W, [%lld, %lld]", static_cast<long long>(s.l.K), static_cast<long long>(s.l.N));
         return GGML_EXT_STATUS_NO_MEMORY;
     }
     if (ith == 0) {
@@ -240,6 +150,9 @@ int run(const ggml_ext_exec_params * params, int32_t phase, int32_t ith, int32_t
     return status_of(bring_activations(*params, s.l, place, ith, nth));
 }
 
+// the shared check's bound is that of the kernel
+static_assert(LINEAR_I8_MAX_K == GGML_EXT_CPU_GEMM_I8_MAX_K);
+
 } // namespace
 
 void register_linear_i8(registrar & r, const shared_weights & weights) {
@@ -247,7 +160,7 @@ void register_linear_i8(registrar & r, const shared_weights & weights) {
     op.struct_size = sizeof(op);
     op.name        = GGML_EXT_OP_LINEAR_I8;
     op.attrs_size  = sizeof(ggml_ext_linear_i8_attrs);
-    op.infer       = infer;
+    op.infer       = infer_linear;
     r.op(op);
 
     ggml_ext_kernel_desc desc{};

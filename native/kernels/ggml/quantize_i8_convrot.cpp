@@ -1,6 +1,6 @@
 // I8-2: sd.quantize_i8_convrot.v1(X), rows of F32 rotated and quantised to the packed tensor.
 
-#include "ggml-ext-cpu-ops.h"
+#include "convrot.h"
 #include "ggml-ext-kernels/quantize_i8.h"
 #include "registrations.h"
 #include "threads.h"
@@ -9,42 +9,12 @@ namespace cpu_ops {
 
 namespace {
 
-int32_t group_of(const void * attrs) {
-    ggml_ext_quantize_i8_convrot_attrs a;
-    std::memcpy(&a, attrs, sizeof(a));
-    return a.group;
-}
-
-bool accepts(int32_t n_src, const ggml_ext_tensor * const * src, int32_t group) {
-    if (n_src != 1) {
-        return refuse("%d sources, expected 1: X", n_src);
-    }
-    const ggml_ext_tensor & x = *src[0];
-    if (group != 1 && group != 4 && group != 16 && group != 64 && group != 256) {
-        return refuse("the group is %d, expected 1, 4, 16, 64 or 256", group);
-    }
-    if (!is_f32(&x) || row_stride(x) == 0) {
-        return refuse("X has type %d, expected F32 with evenly spaced rows of successive elements", x.type);
-    }
-    return x.ne[0] % group == 0 || refuse("X has %lld features, expected a multiple of the group %d", static_cast<long long>(x.ne[0]), group);
-}
-
-int infer(int32_t n_src, const ggml_ext_tensor * const * src, const void * attrs, ggml_ext_output * out, void * /* user_data */) {
-    if (!accepts(n_src, src, group_of(attrs))) {
-        return GGML_EXT_STATUS_INVALID_ARGUMENT;
-    }
-    out->type  = TYPE_I8;
-    out->ne[0] = static_cast<int64_t>(ggml_ext_cpu_convrot_size(rows(*src[0]), src[0]->ne[0]));
-    out->ne[1] = out->ne[2] = out->ne[3] = 1;
-    return GGML_EXT_STATUS_SUCCESS;
-}
-
 int32_t supports(const ggml_ext_node * node, void * /* user_data */) {
-    return accepts(node->n_src, node->src, group_of(node->attrs)) ? 1 : 0;
+    return accepts_convrot(node->n_src, node->src, convrot_group(node->attrs)) ? 1 : 0;
 }
 
 size_t scratch_size(const ggml_ext_node & node) {
-    return ggml_ext_cpu_quantize_i8_scratch_size(node.src[0]->ne[0], group_of(node.attrs));
+    return ggml_ext_cpu_quantize_i8_scratch_size(node.src[0]->ne[0], convrot_group(node.attrs));
 }
 
 // An output over the input is made in the workspace first.
@@ -72,7 +42,7 @@ int run(const ggml_ext_exec_params * params, int32_t phase, int32_t ith, int32_t
     ggml_ext_cpu_quantize_i8_args args{};
     args.M           = rows(x);
     args.K           = x.ne[0];
-    args.group       = group_of(node.attrs);
+    args.group       = convrot_group(node.attrs);
     args.padded_rows = ggml_ext_cpu_convrot_padded_rows(args.M);
     args.x           = floats(&x);
     args.x_stride    = row_stride(x);
@@ -84,12 +54,16 @@ int run(const ggml_ext_exec_params * params, int32_t phase, int32_t ith, int32_t
 
 } // namespace
 
+size_t convrot_size(int64_t M, int64_t K) {
+    return ggml_ext_cpu_convrot_size(M, K);
+}
+
 void register_quantize_i8_convrot(registrar & r) {
     ggml_ext_op_desc op{};
     op.struct_size = sizeof(op);
     op.name        = GGML_EXT_OP_QUANTIZE_I8_CONVROT;
     op.attrs_size  = sizeof(ggml_ext_quantize_i8_convrot_attrs);
-    op.infer       = infer;
+    op.infer       = infer_convrot;
     r.op(op);
 
     ggml_ext_kernel_desc desc{};

@@ -1,6 +1,6 @@
 #include "linear.h"
 
-namespace cuda_ops {
+namespace cpu_ops {
 
 namespace {
 
@@ -35,9 +35,9 @@ bool read_linear(int32_t n_src, const ggml_ext_tensor * const * src, const void 
     int32_t next = 2;
     out.w        = src[0];
     out.x        = src[1];
-    out.w_scale  = (attrs.sources & GGML_EXT_LINEAR_I8_W_SCALE) != 0 ? src[next++] : nullptr;
-    out.x_scale  = (attrs.sources & GGML_EXT_LINEAR_I8_X_SCALE) != 0 ? src[next++] : nullptr;
-    out.bias     = (attrs.sources & GGML_EXT_LINEAR_I8_BIAS) != 0 ? src[next++] : nullptr;
+    out.w_scale  = attrs.sources & GGML_EXT_LINEAR_I8_W_SCALE ? src[next++] : nullptr;
+    out.x_scale  = attrs.sources & GGML_EXT_LINEAR_I8_X_SCALE ? src[next++] : nullptr;
+    out.bias     = attrs.sources & GGML_EXT_LINEAR_I8_BIAS ? src[next++] : nullptr;
     out.packed   = attrs.packed_rows > 0;
     out.K        = out.w->ne[0];
     out.N        = out.w->ne[1];
@@ -53,8 +53,8 @@ bool read_linear(int32_t n_src, const ggml_ext_tensor * const * src, const void 
         return refuse("X has type %d, expected I8 (24)%s", x.type, out.packed ? " where it is packed" : " or F32 (0)");
     }
     if (out.packed) {
-        out.M              = attrs.packed_rows;
-        const int64_t size = static_cast<int64_t>(ggml_ext_cuda_convrot_size(out.M, out.K));
+        out.M             = attrs.packed_rows;
+        const int64_t size = static_cast<int64_t>(convrot_size(out.M, out.K));
         if (x.ne[0] != size || elements(x) != size || !contiguous(x)) {
             return refuse("the packed X is [%lld, %lld], expected contiguous [%lld] for %lld rows of %lld features", ll(x.ne[0]), ll(x.ne[1]), ll(size),
                           ll(out.M), ll(out.K));
@@ -89,4 +89,4 @@ int infer_linear(int32_t n_src, const ggml_ext_tensor * const * src, const void 
     return GGML_EXT_STATUS_SUCCESS;
 }
 
-} // namespace cuda_ops
+} // namespace cpu_ops

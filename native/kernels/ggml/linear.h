@@ -1,10 +1,10 @@
 #pragma once
 
-// The sources of sd.linear_i8.v1.
+// The sources of sd.linear_i8.v1, for the CPU's and the CUDA library.
 
-#include "library.h"
+#include "convrot.h"
 
-namespace cuda_ops {
+namespace cpu_ops {
 
 constexpr int64_t LINEAR_I8_MAX_K = 131071; // the sum of so many products of two int8 fits into int32
 
@@ -19,4 +19,4 @@ bool read_linear(int32_t n_src, const ggml_ext_tensor * const * src, const void 
 
 int infer_linear(int32_t n_src, const ggml_ext_tensor * const * src, const void * attrs, ggml_ext_output * out, void * user_data);
 
-} // namespace cuda_ops
+} // namespace cpu_ops
