@@ -61,7 +61,7 @@ public final class Main {
     out.println(Machine.describe());
     if (!groups.isEmpty()) {
       Table table = new Table();
-      Measurement measurement = new Measurement(pace, System.err::println);
+      Measurement measurement = new Measurement(pace, System.err);
       for (Group group : groups) {
         List<Comparison> comparisons = group.comparisons(pace);
         Map<Side, Samples> samples = measurement.run(comparisons);

@@ -1,13 +1,15 @@
 package org.ggmlext.benchmarks;
 
+import java.io.PrintStream;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.function.Consumer;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
 import org.openjdk.jmh.runner.Runner;
 import org.openjdk.jmh.runner.RunnerException;
+import org.openjdk.jmh.runner.format.OutputFormat;
+import org.openjdk.jmh.runner.format.OutputFormatFactory;
 import org.openjdk.jmh.runner.options.ChainedOptionsBuilder;
 import org.openjdk.jmh.runner.options.OptionsBuilder;
 import org.openjdk.jmh.runner.options.TimeValue;
@@ -16,11 +18,16 @@ import org.openjdk.jmh.runner.options.VerboseMode;
 /** Measures sides by JMH, each in JVMs of its own that take turns. */
 final class Measurement {
   private final Pace pace;
-  private final Consumer<String> progress;
+  private final PrintStream progress;
+  private final OutputFormat jmh;
 
-  Measurement(Pace pace, Consumer<String> progress) {
+  /**
+   * @param progress takes a line for each measurement, and all that the measured JVMs print
+   */
+  Measurement(Pace pace, PrintStream progress) {
     this.pace = pace;
     this.progress = progress;
+    this.jmh = OutputFormatFactory.createFormatInstance(progress, VerboseMode.SILENT);
   }
 
   /** The times of all sides of the comparisons. */
@@ -31,7 +38,7 @@ final class Measurement {
         .forEach(side -> samples.put(side, new Samples()));
     for (int round = 0; round < pace.rounds(); round++) {
       for (Map.Entry<Side, Samples> entry : samples.entrySet()) {
-        progress.accept(
+        progress.println(
             "round %d of %d: %s %s"
                 .formatted(
                     round + 1, pace.rounds(), entry.getKey().method(), entry.getKey().params()));
@@ -50,11 +57,10 @@ final class Measurement {
             .warmupTime(TimeValue.milliseconds(pace.warmupMillis()))
             .measurementIterations(pace.iterations())
             .measurementTime(TimeValue.milliseconds(pace.millis()))
-            .shouldFailOnError(true)
-            .verbosity(VerboseMode.SILENT);
+            .shouldFailOnError(true);
     side.params().forEach(options::param);
     double[] nanos =
-        new Runner(options.build())
+        new Runner(options.build(), jmh)
             .run().stream()
                 .flatMap(result -> result.getBenchmarkResults().stream())
                 .flatMap(result -> result.getIterationResults().stream())
