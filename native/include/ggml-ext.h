@@ -446,6 +446,71 @@ typedef int (*ggml_ext_cuda_device_v1_t)(struct ggml_backend_device * device, in
 typedef int (*ggml_ext_cuda_blas_v1_t)(struct ggml_backend * backend, void ** handle);
 
 //
+// CUDA modules: kernels compiled ahead of time, or from source text at run time
+//
+// A module belongs to the device that it was made for. It is made outside execute, and launched inside.
+//
+
+struct ggml_ext_cuda_module;
+
+struct ggml_ext_cuda_source {
+    size_t               struct_size;
+    const char *         text;      // CUDA C++; a kernel that is launched by its name is declared extern "C"
+    const char *         name;      // (optional) what the compiler's messages call it
+    int32_t              n_options;
+    const char * const * options;   // NVRTC's, such as "--use_fast_math"; the architecture is the device's
+};
+
+// Compiles to machine code for the device by NVRTC, which is looked for when it is needed (UNSUPPORTED where there is none).
+// The message of a failure holds the compiler's log.
+GGML_EXT_API int ggml_ext_cuda_module_compile(
+        struct ggml_backend_device *        device,
+        const struct ggml_ext_cuda_source * source,
+        struct ggml_ext_cuda_module **      out);
+
+// `image` is a cubin, a fat binary or PTX text, and is copied
+GGML_EXT_API int ggml_ext_cuda_module_load(
+        struct ggml_backend_device *   device,
+        const void *                   image,
+        size_t                         size, // bytes
+        struct ggml_ext_cuda_module ** out);
+
+// Forgets the handle. The code stays on the device until all backends that launched from it are freed, since recordings of theirs
+// may hold it.
+GGML_EXT_API int ggml_ext_cuda_module_free(struct ggml_ext_cuda_module * module);
+
+struct ggml_ext_cuda_function_info {
+    size_t         struct_size;
+    int32_t        n_params;
+    const size_t * param_sizes;           // bytes, n_params of them; valid as long as the module's handle
+    int32_t        max_threads_per_block; // of this function on this device
+    int32_t        n_registers;           // per thread
+    size_t         static_shared_memory;  // bytes
+    size_t         local_memory;          // bytes per thread
+};
+
+GGML_EXT_API int ggml_ext_cuda_module_get_function(
+        struct ggml_ext_cuda_module *        module,
+        const char *                         name,
+        struct ggml_ext_cuda_function_info * info);
+
+struct ggml_ext_cuda_launch_params {
+    size_t                        struct_size;
+    struct ggml_ext_cuda_module * module;
+    const char *                  function;
+    uint32_t                      grid[3];       // blocks
+    uint32_t                      block[3];      // threads
+    uint32_t                      shared_memory; // bytes of dynamic shared memory per block
+    int32_t                       n_args;
+    const void * const *          args;          // each points to the argument's value
+    const size_t *                arg_sizes;     // bytes, as the function declares them
+};
+
+// Only inside execute of a kernel of this backend, on execute's thread: launches on the context service's stream. Numbers and sizes of
+// the arguments are checked; what the kernel does with them is not.
+GGML_EXT_API int ggml_ext_cuda_launch(struct ggml_backend * backend, const struct ggml_ext_cuda_launch_params * params);
+
+//
 // Kernel libraries
 //
 

@@ -2437,5 +2437,313 @@ public class ggml_ext_h extends ggml_shared {
            throw new AssertionError("should not reach here", ex$);
         }
     }
+
+    private static class ggml_ext_cuda_module_compile {
+        public static final FunctionDescriptor DESC = FunctionDescriptor.of(
+            ggml_ext_h.C_INT,
+            ggml_ext_h.C_POINTER,
+            ggml_ext_h.C_POINTER,
+            ggml_ext_h.C_POINTER
+        );
+
+        public static final MemorySegment ADDR = SYMBOL_LOOKUP.findOrThrow("ggml_ext_cuda_module_compile");
+
+        public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
+    }
+
+    /**
+     * Function descriptor for:
+     * {@snippet lang=c :
+     * int ggml_ext_cuda_module_compile(struct ggml_backend_device *device, const struct ggml_ext_cuda_source *source, struct ggml_ext_cuda_module **out)
+     * }
+     */
+    public static FunctionDescriptor ggml_ext_cuda_module_compile$descriptor() {
+        return ggml_ext_cuda_module_compile.DESC;
+    }
+
+    /**
+     * Downcall method handle for:
+     * {@snippet lang=c :
+     * int ggml_ext_cuda_module_compile(struct ggml_backend_device *device, const struct ggml_ext_cuda_source *source, struct ggml_ext_cuda_module **out)
+     * }
+     */
+    public static MethodHandle ggml_ext_cuda_module_compile$handle() {
+        return ggml_ext_cuda_module_compile.HANDLE;
+    }
+
+    /**
+     * Address for:
+     * {@snippet lang=c :
+     * int ggml_ext_cuda_module_compile(struct ggml_backend_device *device, const struct ggml_ext_cuda_source *source, struct ggml_ext_cuda_module **out)
+     * }
+     */
+    public static MemorySegment ggml_ext_cuda_module_compile$address() {
+        return ggml_ext_cuda_module_compile.ADDR;
+    }
+
+    /**
+     * {@snippet lang=c :
+     * int ggml_ext_cuda_module_compile(struct ggml_backend_device *device, const struct ggml_ext_cuda_source *source, struct ggml_ext_cuda_module **out)
+     * }
+     */
+    public static int ggml_ext_cuda_module_compile(MemorySegment device, MemorySegment source, MemorySegment out) {
+        var mh$ = ggml_ext_cuda_module_compile.HANDLE;
+        try {
+            if (TRACE_DOWNCALLS) {
+                traceDowncall("ggml_ext_cuda_module_compile", device, source, out);
+            }
+            return (int)mh$.invokeExact(device, source, out);
+        } catch (Error | RuntimeException ex) {
+           throw ex;
+        } catch (Throwable ex$) {
+           throw new AssertionError("should not reach here", ex$);
+        }
+    }
+
+    private static class ggml_ext_cuda_module_load {
+        public static final FunctionDescriptor DESC = FunctionDescriptor.of(
+            ggml_ext_h.C_INT,
+            ggml_ext_h.C_POINTER,
+            ggml_ext_h.C_POINTER,
+            ggml_ext_h.C_LONG_LONG,
+            ggml_ext_h.C_POINTER
+        );
+
+        public static final MemorySegment ADDR = SYMBOL_LOOKUP.findOrThrow("ggml_ext_cuda_module_load");
+
+        public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
+    }
+
+    /**
+     * Function descriptor for:
+     * {@snippet lang=c :
+     * int ggml_ext_cuda_module_load(struct ggml_backend_device *device, const void *image, size_t size, struct ggml_ext_cuda_module **out)
+     * }
+     */
+    public static FunctionDescriptor ggml_ext_cuda_module_load$descriptor() {
+        return ggml_ext_cuda_module_load.DESC;
+    }
+
+    /**
+     * Downcall method handle for:
+     * {@snippet lang=c :
+     * int ggml_ext_cuda_module_load(struct ggml_backend_device *device, const void *image, size_t size, struct ggml_ext_cuda_module **out)
+     * }
+     */
+    public static MethodHandle ggml_ext_cuda_module_load$handle() {
+        return ggml_ext_cuda_module_load.HANDLE;
+    }
+
+    /**
+     * Address for:
+     * {@snippet lang=c :
+     * int ggml_ext_cuda_module_load(struct ggml_backend_device *device, const void *image, size_t size, struct ggml_ext_cuda_module **out)
+     * }
+     */
+    public static MemorySegment ggml_ext_cuda_module_load$address() {
+        return ggml_ext_cuda_module_load.ADDR;
+    }
+
+    /**
+     * {@snippet lang=c :
+     * int ggml_ext_cuda_module_load(struct ggml_backend_device *device, const void *image, size_t size, struct ggml_ext_cuda_module **out)
+     * }
+     */
+    public static int ggml_ext_cuda_module_load(MemorySegment device, MemorySegment image, long size, MemorySegment out) {
+        var mh$ = ggml_ext_cuda_module_load.HANDLE;
+        try {
+            if (TRACE_DOWNCALLS) {
+                traceDowncall("ggml_ext_cuda_module_load", device, image, size, out);
+            }
+            return (int)mh$.invokeExact(device, image, size, out);
+        } catch (Error | RuntimeException ex) {
+           throw ex;
+        } catch (Throwable ex$) {
+           throw new AssertionError("should not reach here", ex$);
+        }
+    }
+
+    private static class ggml_ext_cuda_module_free {
+        public static final FunctionDescriptor DESC = FunctionDescriptor.of(
+            ggml_ext_h.C_INT,
+            ggml_ext_h.C_POINTER
+        );
+
+        public static final MemorySegment ADDR = SYMBOL_LOOKUP.findOrThrow("ggml_ext_cuda_module_free");
+
+        public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
+    }
+
+    /**
+     * Function descriptor for:
+     * {@snippet lang=c :
+     * int ggml_ext_cuda_module_free(struct ggml_ext_cuda_module *module)
+     * }
+     */
+    public static FunctionDescriptor ggml_ext_cuda_module_free$descriptor() {
+        return ggml_ext_cuda_module_free.DESC;
+    }
+
+    /**
+     * Downcall method handle for:
+     * {@snippet lang=c :
+     * int ggml_ext_cuda_module_free(struct ggml_ext_cuda_module *module)
+     * }
+     */
+    public static MethodHandle ggml_ext_cuda_module_free$handle() {
+        return ggml_ext_cuda_module_free.HANDLE;
+    }
+
+    /**
+     * Address for:
+     * {@snippet lang=c :
+     * int ggml_ext_cuda_module_free(struct ggml_ext_cuda_module *module)
+     * }
+     */
+    public static MemorySegment ggml_ext_cuda_module_free$address() {
+        return ggml_ext_cuda_module_free.ADDR;
+    }
+
+    /**
+     * {@snippet lang=c :
+     * int ggml_ext_cuda_module_free(struct ggml_ext_cuda_module *module)
+     * }
+     */
+    public static int ggml_ext_cuda_module_free(MemorySegment module) {
+        var mh$ = ggml_ext_cuda_module_free.HANDLE;
+        try {
+            if (TRACE_DOWNCALLS) {
+                traceDowncall("ggml_ext_cuda_module_free", module);
+            }
+            return (int)mh$.invokeExact(module);
+        } catch (Error | RuntimeException ex) {
+           throw ex;
+        } catch (Throwable ex$) {
+           throw new AssertionError("should not reach here", ex$);
+        }
+    }
+
+    private static class ggml_ext_cuda_module_get_function {
+        public static final FunctionDescriptor DESC = FunctionDescriptor.of(
+            ggml_ext_h.C_INT,
+            ggml_ext_h.C_POINTER,
+            ggml_ext_h.C_POINTER,
+            ggml_ext_h.C_POINTER
+        );
+
+        public static final MemorySegment ADDR = SYMBOL_LOOKUP.findOrThrow("ggml_ext_cuda_module_get_function");
+
+        public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
+    }
+
+    /**
+     * Function descriptor for:
+     * {@snippet lang=c :
+     * int ggml_ext_cuda_module_get_function(struct ggml_ext_cuda_module *module, const char *name, struct ggml_ext_cuda_function_info *info)
+     * }
+     */
+    public static FunctionDescriptor ggml_ext_cuda_module_get_function$descriptor() {
+        return ggml_ext_cuda_module_get_function.DESC;
+    }
+
+    /**
+     * Downcall method handle for:
+     * {@snippet lang=c :
+     * int ggml_ext_cuda_module_get_function(struct ggml_ext_cuda_module *module, const char *name, struct ggml_ext_cuda_function_info *info)
+     * }
+     */
+    public static MethodHandle ggml_ext_cuda_module_get_function$handle() {
+        return ggml_ext_cuda_module_get_function.HANDLE;
+    }
+
+    /**
+     * Address for:
+     * {@snippet lang=c :
+     * int ggml_ext_cuda_module_get_function(struct ggml_ext_cuda_module *module, const char *name, struct ggml_ext_cuda_function_info *info)
+     * }
+     */
+    public static MemorySegment ggml_ext_cuda_module_get_function$address() {
+        return ggml_ext_cuda_module_get_function.ADDR;
+    }
+
+    /**
+     * {@snippet lang=c :
+     * int ggml_ext_cuda_module_get_function(struct ggml_ext_cuda_module *module, const char *name, struct ggml_ext_cuda_function_info *info)
+     * }
+     */
+    public static int ggml_ext_cuda_module_get_function(MemorySegment module, MemorySegment name, MemorySegment info) {
+        var mh$ = ggml_ext_cuda_module_get_function.HANDLE;
+        try {
+            if (TRACE_DOWNCALLS) {
+                traceDowncall("ggml_ext_cuda_module_get_function", module, name, info);
+            }
+            return (int)mh$.invokeExact(module, name, info);
+        } catch (Error | RuntimeException ex) {
+           throw ex;
+        } catch (Throwable ex$) {
+           throw new AssertionError("should not reach here", ex$);
+        }
+    }
+
+    private static class ggml_ext_cuda_launch {
+        public static final FunctionDescriptor DESC = FunctionDescriptor.of(
+            ggml_ext_h.C_INT,
+            ggml_ext_h.C_POINTER,
+            ggml_ext_h.C_POINTER
+        );
+
+        public static final MemorySegment ADDR = SYMBOL_LOOKUP.findOrThrow("ggml_ext_cuda_launch");
+
+        public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
+    }
+
+    /**
+     * Function descriptor for:
+     * {@snippet lang=c :
+     * int ggml_ext_cuda_launch(struct ggml_backend *backend, const struct ggml_ext_cuda_launch_params *params)
+     * }
+     */
+    public static FunctionDescriptor ggml_ext_cuda_launch$descriptor() {
+        return ggml_ext_cuda_launch.DESC;
+    }
+
+    /**
+     * Downcall method handle for:
+     * {@snippet lang=c :
+     * int ggml_ext_cuda_launch(struct ggml_backend *backend, const struct ggml_ext_cuda_launch_params *params)
+     * }
+     */
+    public static MethodHandle ggml_ext_cuda_launch$handle() {
+        return ggml_ext_cuda_launch.HANDLE;
+    }
+
+    /**
+     * Address for:
+     * {@snippet lang=c :
+     * int ggml_ext_cuda_launch(struct ggml_backend *backend, const struct ggml_ext_cuda_launch_params *params)
+     * }
+     */
+    public static MemorySegment ggml_ext_cuda_launch$address() {
+        return ggml_ext_cuda_launch.ADDR;
+    }
+
+    /**
+     * {@snippet lang=c :
+     * int ggml_ext_cuda_launch(struct ggml_backend *backend, const struct ggml_ext_cuda_launch_params *params)
+     * }
+     */
+    public static int ggml_ext_cuda_launch(MemorySegment backend, MemorySegment params) {
+        var mh$ = ggml_ext_cuda_launch.HANDLE;
+        try {
+            if (TRACE_DOWNCALLS) {
+                traceDowncall("ggml_ext_cuda_launch", backend, params);
+            }
+            return (int)mh$.invokeExact(backend, params);
+        } catch (Error | RuntimeException ex) {
+           throw ex;
+        } catch (Throwable ex$) {
+           throw new AssertionError("should not reach here", ex$);
+        }
+    }
 }
 
