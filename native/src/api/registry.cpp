@@ -4,31 +4,12 @@
 #include "registry/op_create.h"
 #include "support/status.h"
 
-#include <algorithm>
-
 using namespace ggml_ext;
-
-namespace {
-
-// a descriptor as this library knows it: fields that the caller's header had not are zero
-template <typename Desc> int read_desc(const Desc * desc, Desc & out) {
-    if (desc == nullptr) {
-        return fail(GGML_EXT_STATUS_INVALID_ARGUMENT, "desc is NULL");
-    }
-    if (desc->struct_size < sizeof(size_t)) {
-        return fail(GGML_EXT_STATUS_INVALID_ARGUMENT, "desc->struct_size is %zu, expected sizeof(the struct)", desc->struct_size);
-    }
-    std::memcpy(&out, desc, std::min(desc->struct_size, sizeof(out)));
-    out.struct_size = sizeof(out);
-    return GGML_EXT_STATUS_SUCCESS;
-}
-
-} // namespace
 
 int ggml_ext_register_op(const ggml_ext_op_desc * desc, ggml_ext_registration ** out) {
     return guarded([&]() -> int {
         ggml_ext_op_desc known{};
-        if (const int status = read_desc(desc, known); status != GGML_EXT_STATUS_SUCCESS) {
+        if (const int status = read_struct(desc, known, "desc"); status != GGML_EXT_STATUS_SUCCESS) {
             return status;
         }
         return runtime::get().registrations().register_op(known, out);
@@ -60,7 +41,7 @@ int ggml_ext_register_kernel_ex(ggml_backend_device * device, const ggml_ext_ker
                                 ggml_ext_registration ** out) {
     return guarded([&]() -> int {
         ggml_ext_kernel_desc known{};
-        if (const int status = read_desc(desc, known); status != GGML_EXT_STATUS_SUCCESS) {
+        if (const int status = read_struct(desc, known, "desc"); status != GGML_EXT_STATUS_SUCCESS) {
             return status;
         }
         return runtime::get().register_kernel(device, known, flags, out);

@@ -55,27 +55,22 @@ int attribute(const device & d, CUdevice_attribute which, int & out) {
 
 int check_code(const device & d, const void * code) {
     Dl_info info{};
-    int     major = 0, minor = 0;
     if (dladdr(code, &info) == 0 || info.dli_fname == nullptr) {
         return fail(GGML_EXT_STATUS_UNSUPPORTED, "COMPAT-3: the file of ggml's CUDA library is not known");
-    }
-    if (attribute(d, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, major) != GGML_EXT_STATUS_SUCCESS ||
-        attribute(d, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, minor) != GGML_EXT_STATUS_SUCCESS) {
-        return GGML_EXT_STATUS_FAILED;
     }
     std::vector<device_code> codes;
     if (const int status = read_device_code(info.dli_fname, codes); status != GGML_EXT_STATUS_SUCCESS) {
         return status;
     }
     for (const device_code & c : codes) {
-        if (runs_on(c, major, minor, d.cu->version)) {
+        if (runs_on(c, d.major, d.minor, d.cu->version)) {
             return GGML_EXT_STATUS_SUCCESS;
         }
     }
     return fail(GGML_EXT_STATUS_UNSUPPORTED,
                 "COMPAT-3: %s has no code that this GPU can run: it needs sm_%d%d, or PTX that the driver (CUDA %d.%d) compiles, and there "
                 "is: %s; ggml would end the process at its first kernel, so use the CPU or a ggml built for this GPU",
-                info.dli_fname, major, minor, d.cu->version / 1000, d.cu->version % 1000 / 10, to_text(codes).c_str());
+                info.dli_fname, d.major, d.minor, d.cu->version / 1000, d.cu->version % 1000 / 10, to_text(codes).c_str());
 }
 
 // Where native scratch memory could move, recorded addresses would be wrong: that needs virtual memory management in the device
@@ -113,6 +108,15 @@ int device::make_current() const {
     return check(*cu, cu->cuCtxSetCurrent(context), "cuCtxSetCurrent");
 }
 
+device_scope::device_scope(const device & d) : cu_(*d.cu), status_(check(cu_, cu_.cuCtxPushCurrent(d.context), "cuCtxPushCurrent")) {}
+
+device_scope::~device_scope() {
+    if (status_ == GGML_EXT_STATUS_SUCCESS) {
+        CUcontext popped = nullptr;
+        cu_.cuCtxPopCurrent(&popped);
+    }
+}
+
 bool is_cuda(const abi::ggml & g, struct ggml_backend_reg * reg) {
     return std::strcmp(g.fn.ggml_backend_reg_name(reg), "CUDA") == 0;
 }
@@ -123,8 +127,10 @@ std::shared_ptr<const device> open_device(const abi::ggml & g, ggml_backend_devi
     if (d->cu == nullptr) {
         return nullptr;
     }
-    if (find_ordinal(g, ggml_device, *d->cu, d->ordinal) != GGML_EXT_STATUS_SUCCESS || check_code(*d, code) != GGML_EXT_STATUS_SUCCESS ||
-        find_whole_plans(g, ggml_device, *d) != GGML_EXT_STATUS_SUCCESS ||
+    if (find_ordinal(g, ggml_device, *d->cu, d->ordinal) != GGML_EXT_STATUS_SUCCESS ||
+        attribute(*d, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, d->major) != GGML_EXT_STATUS_SUCCESS ||
+        attribute(*d, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, d->minor) != GGML_EXT_STATUS_SUCCESS ||
+        check_code(*d, code) != GGML_EXT_STATUS_SUCCESS || find_whole_plans(g, ggml_device, *d) != GGML_EXT_STATUS_SUCCESS ||
         check(*d->cu, d->cu->cuDevicePrimaryCtxRetain(&d->context, d->ordinal), "cuDevicePrimaryCtxRetain") != GGML_EXT_STATUS_SUCCESS) {
         return nullptr;
     }

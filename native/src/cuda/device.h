@@ -9,6 +9,7 @@ namespace ggml_ext::cuda {
 struct device {
     std::shared_ptr<const driver> cu;
     CUdevice                      ordinal        = 0; // physical: among what CUDA_VISIBLE_DEVICES leaves
+    int                           major = 0, minor = 0; // compute capability
     CUcontext                     context        = nullptr; // the primary one, which the CUDA runtime uses too
     bool                          whole_plans    = false;   // whole plans may become CUDA graphs (CAP-1, CAP-3)
     bool                          fusion         = true;    // not switched off by GGML_CUDA_DISABLE_FUSION
@@ -21,6 +22,21 @@ struct device {
 
     // for this thread; what is asked of the driver from now on is about this device
     int make_current() const;
+};
+
+// Driver calls until its end are about that device; afterwards the thread's device is the one that it was.
+class device_scope {
+public:
+    explicit device_scope(const device & d);
+    ~device_scope();
+    device_scope(const device_scope &)             = delete;
+    device_scope & operator=(const device_scope &) = delete;
+
+    int status() const { return status_; }
+
+private:
+    const driver & cu_;
+    int            status_;
 };
 
 bool is_cuda(const abi::ggml & g, struct ggml_backend_reg * reg);

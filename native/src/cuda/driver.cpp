@@ -18,6 +18,9 @@ std::shared_ptr<const driver> load_driver() {
     }
     GGML_EXT_CUDA_FUNCTIONS(GGML_EXT_CUDA_FIND)
 #undef GGML_EXT_CUDA_FIND
+#define GGML_EXT_CUDA_FIND_OPTIONAL(name, symbol, arguments) cu->library.find(symbol, cu->name);
+    GGML_EXT_CUDA_OPTIONAL_FUNCTIONS(GGML_EXT_CUDA_FIND_OPTIONAL)
+#undef GGML_EXT_CUDA_FIND_OPTIONAL
     if (check(*cu, cu->cuInit(0), "cuInit") != GGML_EXT_STATUS_SUCCESS ||
         check(*cu, cu->cuDriverGetVersion(&cu->version), "cuDriverGetVersion") != GGML_EXT_STATUS_SUCCESS) {
         return nullptr;

@@ -13,6 +13,8 @@ struct CUstream_st;
 struct CUevent_st;
 struct CUgraph_st;
 struct CUgraphExec_st;
+struct CUmod_st;
+struct CUfunc_st;
 
 namespace ggml_ext::cuda {
 
@@ -23,6 +25,11 @@ using CUstream    = CUstream_st *;
 using CUevent     = CUevent_st *;
 using CUgraph     = CUgraph_st *;
 using CUgraphExec = CUgraphExec_st *;
+using CUmodule    = CUmod_st *;
+using CUfunction  = CUfunc_st *;
+
+constexpr CUresult CUDA_ERROR_INVALID_VALUE = 1;
+constexpr CUresult CUDA_ERROR_NOT_FOUND     = 500;
 
 constexpr unsigned CU_STREAM_NON_BLOCKING         = 1;
 constexpr unsigned CU_EVENT_DISABLE_TIMING        = 2;
@@ -35,9 +42,23 @@ enum CUstreamCaptureStatus : int {
 };
 
 enum CUdevice_attribute : int {
-    CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR           = 75,
-    CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR           = 76,
+    CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR            = 75,
+    CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR            = 76,
+    CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN   = 97,
     CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED = 102,
+};
+
+enum CUfunction_attribute : int {
+    CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK         = 0,
+    CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES             = 1, // static
+    CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES              = 3,
+    CU_FUNC_ATTRIBUTE_NUM_REGS                      = 4,
+    CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8,
+};
+
+enum CUjit_option : int {
+    CU_JIT_ERROR_LOG_BUFFER            = 5,
+    CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES = 6,
 };
 
 // name as the driver's headers have it, name of the symbol, arguments
@@ -52,6 +73,8 @@ enum CUdevice_attribute : int {
     F(cuDevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain", (CUcontext *, CUdevice))                        \
     F(cuDevicePrimaryCtxRelease, "cuDevicePrimaryCtxRelease_v2", (CUdevice))                                \
     F(cuCtxSetCurrent, "cuCtxSetCurrent", (CUcontext))                                                      \
+    F(cuCtxPushCurrent, "cuCtxPushCurrent_v2", (CUcontext))                                                 \
+    F(cuCtxPopCurrent, "cuCtxPopCurrent_v2", (CUcontext *))                                                 \
     F(cuStreamCreate, "cuStreamCreate", (CUstream *, unsigned))                                             \
     F(cuStreamDestroy, "cuStreamDestroy_v2", (CUstream))                                                    \
     F(cuStreamSynchronize, "cuStreamSynchronize", (CUstream))                                               \
@@ -65,11 +88,23 @@ enum CUdevice_attribute : int {
     F(cuGraphInstantiateWithFlags, "cuGraphInstantiateWithFlags", (CUgraphExec *, CUgraph, unsigned long long)) \
     F(cuGraphLaunch, "cuGraphLaunch", (CUgraphExec, CUstream))                                              \
     F(cuGraphDestroy, "cuGraphDestroy", (CUgraph))                                                          \
-    F(cuGraphExecDestroy, "cuGraphExecDestroy", (CUgraphExec))
+    F(cuGraphExecDestroy, "cuGraphExecDestroy", (CUgraphExec))                                              \
+    F(cuModuleLoadDataEx, "cuModuleLoadDataEx", (CUmodule *, const void *, unsigned, CUjit_option *, void **)) \
+    F(cuModuleUnload, "cuModuleUnload", (CUmodule))                                                         \
+    F(cuModuleGetFunction, "cuModuleGetFunction", (CUfunction *, CUmodule, const char *))                   \
+    F(cuFuncGetAttribute, "cuFuncGetAttribute", (int *, CUfunction_attribute, CUfunction))                  \
+    F(cuFuncSetAttribute, "cuFuncSetAttribute", (CUfunction, CUfunction_attribute, int))                    \
+    F(cuLaunchKernel, "cuLaunchKernel",                                                                     \
+      (CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream, void **, void **))
+
+// NULL in drivers before CUDA 12.4
+#define GGML_EXT_CUDA_OPTIONAL_FUNCTIONS(F) \
+    F(cuFuncGetParamInfo, "cuFuncGetParamInfo", (CUfunction, size_t, size_t *, size_t *))
 
 struct driver {
 #define GGML_EXT_CUDA_DECLARE(name, symbol, arguments) CUresult(*name) arguments = nullptr;
     GGML_EXT_CUDA_FUNCTIONS(GGML_EXT_CUDA_DECLARE)
+    GGML_EXT_CUDA_OPTIONAL_FUNCTIONS(GGML_EXT_CUDA_DECLARE)
 #undef GGML_EXT_CUDA_DECLARE
     shared_library library;
     int            version = 0; // 13000: CUDA 13.0

@@ -13,27 +13,6 @@ namespace ggml_ext::cuda {
 
 namespace {
 
-// A fat binary begins with this header; entries follow, each a header of its own and the code.
-struct container_header {
-    uint32_t magic;
-    uint16_t version;
-    uint16_t header_size;
-    uint64_t size; // of the entries
-};
-constexpr uint32_t MAGIC = 0xba55ed50;
-
-struct entry_header {
-    uint16_t kind; // 1: PTX, 2: machine code
-    uint16_t version;
-    uint32_t header_size;
-    uint64_t size; // of the code
-    uint32_t compressed_size;
-    uint32_t options_offset;
-    uint16_t code_minor, code_major; // PTX: version of the language
-    uint32_t arch;
-    uint64_t name;
-    uint64_t flags;
-};
 constexpr uint16_t KIND_PTX           = 1;
 constexpr uint16_t KIND_MACHINE_CODE  = 2;
 constexpr uint64_t FLAG_ARCH_SPECIFIC = 0x100000; // sm_90a
@@ -92,15 +71,15 @@ int read_device_code(const std::string & path, std::vector<device_code> & out) {
         return fail(GGML_EXT_STATUS_INVALID_ARGUMENT, "'%s' cannot be read as a 64-bit ELF file", path.c_str());
     }
     const uint64_t   end = at + size;
-    container_header container;
+    fat_binary_header container;
     while (at + sizeof(container) <= end && read_at(file, at, container)) {
-        if (container.magic != MAGIC || container.header_size < sizeof(container)) {
+        if (container.magic != fat_binary_header::MAGIC || container.header_size < sizeof(container)) {
             at += 8; // padding between fat binaries
             continue;
         }
         uint64_t       next    = at + container.header_size;
         const uint64_t the_end = std::min(end, next + container.size);
-        entry_header   entry;
+        fat_binary_entry entry;
         while (next + sizeof(entry) <= the_end && read_at(file, next, entry) && entry.header_size >= sizeof(entry)) {
             if (entry.kind == KIND_PTX || entry.kind == KIND_MACHINE_CODE) {
                 const bool ptx = entry.kind == KIND_PTX;

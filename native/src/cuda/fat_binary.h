@@ -1,11 +1,34 @@
 #pragma once
-// COMPAT-3: which devices a compiled CUDA library has code for, read from its file.
+// Fat binaries, as nvcc writes them; and COMPAT-3: which devices a compiled CUDA library has code for, read from its file.
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
 namespace ggml_ext::cuda {
+
+// A fat binary begins with this header; entries follow, each a header of its own and the code.
+struct fat_binary_header {
+    static constexpr uint32_t MAGIC = 0xba55ed50;
+
+    uint32_t magic;
+    uint16_t version;
+    uint16_t header_size;
+    uint64_t size; // of the entries
+};
+
+struct fat_binary_entry {
+    uint16_t kind; // 1: PTX, 2: machine code
+    uint16_t version;
+    uint32_t header_size;
+    uint64_t size; // of the code
+    uint32_t compressed_size;
+    uint32_t options_offset;
+    uint16_t code_minor, code_major; // PTX: version of the language
+    uint32_t arch;
+    uint64_t name;
+    uint64_t flags;
+};
 
 // One piece of device code in a fat binary.
 struct device_code {

@@ -43,7 +43,8 @@ struct cuda_executor::call {
 };
 
 cuda_executor::cuda_executor(const attached_device & device, ggml_backend * backend)
-    : g_(*device.ggml), device_(device.cuda), backend_(backend), stream_(g_, device_, backend), own_(g_, backend), blas_(g_, backend) {}
+    : g_(*device.ggml), device_(device.cuda), backend_(backend), stream_(g_, device_, backend), own_(g_, backend), blas_(g_, backend),
+      launcher_(device_) {}
 
 int cuda_executor::open() {
     const int status = device_->make_current();
@@ -297,12 +298,8 @@ int cuda_executor::cuda_blas(attached_backend & backend, void ** handle) {
         return fail(GGML_EXT_STATUS_UNSUPPORTED, "SERV-2: the cuBLAS service works inside execute of a kernel of this backend only");
     }
     if (!blas_.is_open()) {
-        cuda::CUstreamCaptureStatus capture = cuda::CU_STREAM_CAPTURE_STATUS_NONE;
-        if (const int status = stream_.capture_status(capture); status != GGML_EXT_STATUS_SUCCESS) {
+        if (const int status = may_make("SERV-2: cuBLAS is"); status != GGML_EXT_STATUS_SUCCESS) {
             return status;
-        }
-        if (capture != cuda::CU_STREAM_CAPTURE_STATUS_NONE) {
-            return fail(GGML_EXT_STATUS_UNSUPPORTED, "SERV-2: cuBLAS is not made while a stream is captured: compute the graph once before");
         }
         if (const int status = blas_.open(stream_.get()); status != GGML_EXT_STATUS_SUCCESS) {
             return status;
@@ -310,6 +307,24 @@ int cuda_executor::cuda_blas(attached_backend & backend, void ** handle) {
     }
     *handle = blas_.get();
     return GGML_EXT_STATUS_SUCCESS;
+}
+
+int cuda_executor::cuda_launch(const attached_backend & backend, const ggml_ext_cuda_launch_params & params) {
+    if (current_backend() != &backend) {
+        return fail(GGML_EXT_STATUS_UNSUPPORTED, "AOT-1: modules' kernels are launched inside execute of a kernel of this backend only");
+    }
+    const int status = device_->make_current();
+    return status == GGML_EXT_STATUS_SUCCESS ? launcher_.launch(stream_.get(), params) : status;
+}
+
+int cuda_executor::may_make(const char * what) const {
+    cuda::CUstreamCaptureStatus capture = cuda::CU_STREAM_CAPTURE_STATUS_NONE;
+    if (const int status = stream_.capture_status(capture); status != GGML_EXT_STATUS_SUCCESS) {
+        return status;
+    }
+    return capture == cuda::CU_STREAM_CAPTURE_STATUS_NONE
+               ? static_cast<int>(GGML_EXT_STATUS_SUCCESS)
+               : fail(GGML_EXT_STATUS_UNSUPPORTED, "%s not made while a stream is captured: compute the graph once before", what);
 }
 
 } // namespace ggml_ext::exec

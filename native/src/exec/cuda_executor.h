@@ -3,6 +3,7 @@
 // it, the whole plan becomes one CUDA graph; docs/cuda.md draws the states.
 
 #include "exec/cuda_blas.h"
+#include "exec/cuda_launch.h"
 #include "exec/executor.h"
 #include "exec/replay_cache.h"
 #include "exec/side_stream.h"
@@ -19,6 +20,8 @@ public:
     size_t  workspace_size() const override { return own_.size(); }
     int     cuda_context(attached_backend & backend, ggml_ext_cuda_context & out) override;
     int     cuda_blas(attached_backend & backend, void ** handle) override;
+    int     cuda_launch(const attached_backend & backend, const ggml_ext_cuda_launch_params & params) override;
+    int     may_make(const char * what) const override;
 
 private:
     struct plan_state;
@@ -42,6 +45,7 @@ private:
     own_workspace                       own_;
     cuda_blas_handle                    blas_;
     failure                             failure_;
+    cuda_launcher                       launcher_; // before the recordings, which may hold its modules' code
     std::shared_ptr<replay_cache>       recordings_ = std::make_shared<replay_cache>();
     std::deque<ggml_tensor>             stamps_; // one for each fragment of the plan with most; they are ggml's keys, so they stay
     int32_t                             stamp_value_ = 0;

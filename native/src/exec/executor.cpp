@@ -51,6 +51,14 @@ int executor::cuda_blas(attached_backend & backend, void **) {
     return no_service(backend, "CUDA");
 }
 
+int executor::cuda_launch(const attached_backend & backend, const ggml_ext_cuda_launch_params &) {
+    return no_service(backend, "CUDA");
+}
+
+int executor::may_make(const char *) const {
+    return GGML_EXT_STATUS_SUCCESS;
+}
+
 void failure::reset() {
     status_.store(GGML_EXT_STATUS_SUCCESS);
     message_.clear();

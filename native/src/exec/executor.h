@@ -23,6 +23,11 @@ public:
     virtual int parallel(attached_backend & backend, ggml_ext_parallel_task task, void * context);
     virtual int cuda_context(attached_backend & backend, ggml_ext_cuda_context & out);
     virtual int cuda_blas(attached_backend & backend, void ** handle);
+
+    // Inside execute: launches a module's kernel. A backend that is not CUDA's refuses.
+    virtual int cuda_launch(const attached_backend & backend, const ggml_ext_cuda_launch_params & params);
+    // Inside execute: a status, UNSUPPORTED where `what` cannot be made since the backend's work is captured.
+    virtual int may_make(const char * what) const;
 };
 
 // a status

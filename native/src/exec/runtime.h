@@ -1,6 +1,7 @@
 #pragma once
 // The one global of the library: the loaded ggml, the registry, and what is attached.
 
+#include "cuda/module_table.h"
 #include "interpose/device.h"
 
 #include <array>
@@ -26,6 +27,7 @@ public:
 
     const abi::ggml & ggml() const { return ggml_; }
     registry &        registrations() { return registry_; }
+    cuda::module_table & modules() { return modules_; }
 
     int attach(ggml_backend_device * device);
     int detach(ggml_backend_device * device);
@@ -51,6 +53,7 @@ private:
     abi::ggml                                                             ggml_;
     std::unique_ptr<const plan::op_table>                                 ops_;
     registry                                                              registry_;
+    cuda::module_table                                                    modules_;
     mutable std::shared_mutex                                             mutex_;
     std::vector<std::unique_ptr<attached_device>>                         devices_; // live ones
     std::vector<std::unique_ptr<attached_device>>                         detached_; // kept: queries may still be inside

@@ -33,6 +33,9 @@ template <typename Body> int guarded(Body && body) {
 // newer header gets the fields that it knows.
 template <typename T> int fill_struct(T * to, T from, const char * what);
 
+// The way in: fields that the caller's header had not are zero.
+template <typename T> int read_struct(const T * from, T & to, const char * what);
+
 } // namespace ggml_ext
 
 #include <cstring>
@@ -48,5 +51,18 @@ template <typename T> int ggml_ext::fill_struct(T * to, T from, const char * wha
     const size_t size = to->struct_size < sizeof(T) ? to->struct_size : sizeof(T);
     from.struct_size  = to->struct_size;
     std::memcpy(static_cast<void *>(to), &from, size);
+    return GGML_EXT_STATUS_SUCCESS;
+}
+
+template <typename T> int ggml_ext::read_struct(const T * from, T & to, const char * what) {
+    if (from == nullptr) {
+        return fail(GGML_EXT_STATUS_INVALID_ARGUMENT, "%s is NULL", what);
+    }
+    if (from->struct_size < sizeof(size_t)) {
+        return fail(GGML_EXT_STATUS_INVALID_ARGUMENT, "%s->struct_size is %zu, expected sizeof(the struct)", what, from->struct_size);
+    }
+    to = T{};
+    std::memcpy(static_cast<void *>(&to), from, from->struct_size < sizeof(T) ? from->struct_size : sizeof(T));
+    to.struct_size = sizeof(T);
     return GGML_EXT_STATUS_SUCCESS;
 }

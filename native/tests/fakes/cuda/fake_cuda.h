@@ -31,13 +31,20 @@ CUresult fake_cuda_launch(CUstream stream, void (*run)(void *), void * data, voi
 
 // How often a function of the driver was called, by its name in the driver's headers
 int fake_cuda_calls(const char * function);
-// Streams, events, graphs and executable graphs that were made and not yet destroyed
+// Streams, events, graphs, executable graphs and modules that were made and not yet destroyed
 int fake_cuda_live();
 // The next call of that function returns `error`
 void fake_cuda_fail_next(const char * function, CUresult error);
 
 // of every device
 void fake_cuda_set_device(int major, int minor, bool has_vmm, int driver_version);
+
+// What kernels of that name in modules do. Images hold their text (fake_images.h).
+struct fake_cuda_kernel_run {
+    const void * const * args; // copied at the launch
+    unsigned             grid[3], block[3], shared_memory;
+};
+void fake_cuda_set_kernel(const char * name, void (*run)(const struct fake_cuda_kernel_run * r));
 
 // What a correct caller never does, such as work for a stream whose capture is broken; "" where nothing was noted
 const char * fake_cuda_violations();
