@@ -6,6 +6,7 @@
 #include "abi/mirror.h"
 
 #include <string>
+#include <vector>
 
 namespace ggml_ext::abi {
 
@@ -114,6 +115,7 @@ struct ggml {
     slots       slot;
     op_ids      op;
     int32_t     n_ops       = 0;     // names 0 .. n_ops-1 are safe to ask for
+    std::vector<const char *> op_names; // these
     bool        has_cgraph  = false; // the mirror of ggml_cgraph was proven right
     bool        graph_optimize_probed = false;
     std::string version;

@@ -81,11 +81,12 @@ bool probe_ops(ggml & g, std::string & why) {
     const std::string glu   = g.fn.ggml_glu_op_name(0);
 
     std::set<std::string> names;
-    for (g.n_ops = 0; g.n_ops < MAX_OPS; g.n_ops++) {
+    for (g.n_ops = 0, g.op_names.clear(); g.n_ops < MAX_OPS; g.n_ops++) {
         const char * name = g.fn.ggml_op_name(g.n_ops);
         if (!is_op_name(image, name) || name == unary || name == glu || !names.insert(name).second) {
             break;
         }
+        g.op_names.push_back(name);
     }
 
     op_ids & op   = g.op;

@@ -61,7 +61,7 @@ __attribute__((noinline)) bool supports_with_kernels(attached_device & attached,
         const plan::selection    found = plan::select_kernel(attached, *kernels, op, 0, nullptr);
         // without the graph's layout nothing is planned: only the marker runs, and it serves operators on CPU devices
         const bool runs = attached.ggml->has_cgraph || (attached.is_cpu && operator_of(*attached.ggml, op) != nullptr);
-        answer          = (found.k != nullptr && runs) || found.native;
+        answer          = found.k == nullptr ? found.native : runs || attached.native_supports(op);
         return GGML_EXT_STATUS_SUCCESS;
     });
     innermost = q.outer;

@@ -60,9 +60,14 @@ inline uint128 sum_tensor(const ggml_tensor * t, const key * k) {
            product(t->nb + 2, k[4]);
 }
 
-uint128 sum_node(const ggml_tensor * t) {
-    const key * k   = KEYS.of;
-    uint128     sum = sum_tensor(t, k);
+// `nodes` are those of the print so far: a source among the latest says no more than which it is, since all of it is in the
+// print already. Most sources are.
+uint128 sum_node(ggml_tensor * const * nodes, int n) {
+    const ggml_tensor * t      = nodes[n];
+    const ggml_tensor * latest = n > 0 ? nodes[n - 1] : nullptr;
+    const ggml_tensor * before = n > 1 ? nodes[n - 2] : nullptr;
+    const key *         k      = KEYS.of;
+    uint128             sum    = sum_tensor(t, k);
     k += TENSOR_PAIRS;
     for (int i = 0; i < 4; ++i) {
         sum += product(t->op_params + 4 * i, k[i]);
@@ -70,9 +75,12 @@ uint128 sum_node(const ggml_tensor * t) {
     sum += product(word(t->op, 0), word(t->view_src), k[4]) + product(t->view_offs, 0, k[5]);
     k += PAIRS - TENSOR_PAIRS;
     for (int i = 0; i < GGML_EXT_MAX_SRC; ++i) {
-        if (t->src[i] != nullptr) {
-            sum += sum_tensor(t->src[i], k + TENSOR_PAIRS * i);
+        const ggml_tensor * src = t->src[i];
+        if (src == nullptr) {
+            continue;
         }
+        const key * place = k + TENSOR_PAIRS * i;
+        sum += src == latest || src == before ? product(word(src), 0, *place) : sum_tensor(src, place);
     }
     return sum;
 }
@@ -82,7 +90,7 @@ uint128 sum_node(const ggml_tensor * t) {
 print128 print_nodes(ggml_tensor * const * nodes, int n_nodes) {
     print128 print{static_cast<uint64_t>(n_nodes), ~static_cast<uint64_t>(n_nodes)};
     for (int i = 0; i < n_nodes; ++i) {
-        const uint128 sum = sum_node(nodes[i]);
+        const uint128 sum = sum_node(nodes, i);
         print.a = (print.a ^ static_cast<uint64_t>(sum)) * 0xd6e8feb86659fd93ull;
         print.a ^= print.a >> 32;
         print.b = (print.b ^ static_cast<uint64_t>(sum >> 64)) * 0xff51afd7ed558ccdull;

@@ -95,7 +95,7 @@ struct plan {
     std::vector<std::unique_ptr<step>> steps;
     refusal_list                     refusals;
     std::vector<label>               labels; // of `nodes`
-    std::string                      names;  // of `nodes`, each with its NUL
+    std::unique_ptr<char[]>          names;  // of `nodes`, each with its NUL
     std::vector<injection>           injections;
     int                              error = GGML_EXT_STATUS_SUCCESS; // of a failed prepare; computing it fails
     std::string                      error_message;

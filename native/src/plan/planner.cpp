@@ -47,8 +47,14 @@ public:
         }
         describe_nodes();
         ggml_ext_graph view(index_, false);
+        const bool     rules = fuse && !kernels_.rules.empty();
         for (int i = 0; i < index_.n_nodes();) {
-            i += plan_at(i, fuse ? &view : nullptr);
+            const int32_t op = index_.node(i)->op;
+            if (!rules && op != g_.op.custom && !kernels_.serves(op)) {
+                ++i; // most nodes of most graphs
+            } else {
+                i += plan_at(i, rules ? &view : nullptr);
+            }
         }
         return p_;
     }
@@ -66,13 +72,17 @@ private:
     }
 
     void describe_nodes() {
-        constexpr size_t USUAL_NAME = 16;
-        p_->names.reserve(p_->nodes.size() * USUAL_NAME);
-        p_->labels.reserve(p_->nodes.size());
+        constexpr size_t NAME = sizeof(ggml_tensor::name);
+        p_->names.reset(new char[p_->nodes.size() * (NAME + 1)]);
+        p_->labels.resize(p_->nodes.size());
+        label * out  = p_->labels.data();
+        char *  name = p_->names.get();
         for (const ggml_tensor * node : p_->nodes) {
-            p_->labels.push_back({op_name_of(g_, node), static_cast<uint32_t>(p_->names.size()), node->type,
-                                  {node->ne[0], node->ne[1], node->ne[2], node->ne[3]}});
-            p_->names.append(node->name, strnlen(node->name, sizeof(node->name))).push_back('\0');
+            *out++ = {op_name_of(g_, node), static_cast<uint32_t>(name - p_->names.get()), node->type,
+                      {node->ne[0], node->ne[1], node->ne[2], node->ne[3]}};
+            std::memcpy(name, node->name, NAME); // all of it, a constant size, is faster than what is used
+            name += strnlen(name, NAME);
+            *name++ = '\0';
         }
     }
 
@@ -94,9 +104,6 @@ private:
         const ggml_tensor *     node   = index_.node(i);
         const op_registration * op     = operator_of(g_, node);
         const auto &            offers = kernels_.singles(op != nullptr ? -1 : node->op, op);
-        if (op == nullptr && offers.empty() && (view == nullptr || kernels_.rules.empty())) {
-            return 1; // most nodes of most graphs
-        }
         match_result match  = view != nullptr ? best_match(i, *view) : match_result{};
         const bool   ask    = !offers.empty() && (match.k == nullptr || offers.front()->desc.priority > (*match.k)->desc.priority);
         kernel_ptr   single = ask ? select_kernel(device_, kernels_, node, i, &p_->refusals).k : nullptr;

@@ -2,6 +2,8 @@
 
 #include "support/status.h"
 
+#include <optional>
+
 namespace ggml_ext::plan {
 
 namespace {
@@ -39,15 +41,17 @@ selection select_kernel(const attached_device & device, const snapshot & kernels
         return {nullptr, op == nullptr && device.native_supports(node)};
     }
 
-    const bool      native = op == nullptr && device.native_supports(node);
-    const node_view view(g, node);
-    const auto      refuse = [&](const kernel & k, const char * reason) {
+    // asked only where the answer matters: it costs as much as a kernel's own answer
+    std::optional<bool> answer;
+    const auto          native = [&] { return answer ? *answer : *(answer = op == nullptr && device.native_supports(node)); };
+    const node_view     view(g, node);
+    const auto          refuse = [&](const kernel & k, const char * reason) {
         if (why_not != nullptr) {
             why_not->add(node_index, k.name, reason);
         }
     };
     // CAP-3: who asks ggml for cuBLAS gets it
-    const bool cublas = native && device.cuda != nullptr && device.cuda->force_cublas && (node->op == g.op.mul_mat || node->op == g.op.mul_mat_id);
+    const bool cublas = device.cuda != nullptr && device.cuda->force_cublas && (node->op == g.op.mul_mat || node->op == g.op.mul_mat_id) && native();
     std::string text;
     for (const kernel_ptr & k : offers) {
         if (cublas) {
@@ -64,14 +68,14 @@ selection select_kernel(const attached_device & device, const snapshot & kernels
             continue;
         }
         k->counters.supported.fetch_add(1, std::memory_order_relaxed);
-        const bool choice = native && k->desc.preferred != nullptr;
+        const bool choice = k->desc.preferred != nullptr && native();
         if (const char * reason = choice ? ask(k->desc.preferred, *k, view, "prefers the native kernel", text) : nullptr) {
             refuse(*k, reason);
             continue;
         }
-        return {k, native};
+        return {k, false};
     }
-    return {nullptr, native};
+    return {nullptr, native()};
 }
 
 } // namespace ggml_ext::plan

@@ -8,7 +8,7 @@ namespace ggml_ext::plan {
 
 struct selection {
     kernel_ptr k;      // NULL: the device's own kernel, or none at all
-    bool       native; // the device's own kernel supports the node
+    bool       native; // where k is NULL: the device's own kernel supports the node
 };
 
 // `why_not` may be NULL; `node_index` is written into it.

@@ -80,6 +80,9 @@ struct snapshot {
     std::vector<kernel_ptr>                                             optimizers;
 
     bool                            empty() const { return all.empty(); }
+    bool                            serves(int32_t op_id) const { // single nodes of that built-in op
+        return op_id >= 0 && static_cast<size_t>(op_id) < single_builtin.size() && !single_builtin[op_id].empty();
+    }
     const std::vector<kernel_ptr> & singles(int32_t op_id, const op_registration * op) const;
 };
 

@@ -8,7 +8,7 @@ const std::vector<kernel_ptr> & snapshot::singles(int32_t op_id, const op_regist
         const auto found = single_custom.find(op);
         return found == single_custom.end() ? none : found->second;
     }
-    return op_id >= 0 && static_cast<size_t>(op_id) < single_builtin.size() ? single_builtin[op_id] : none;
+    return serves(op_id) ? single_builtin[op_id] : none;
 }
 
 namespace {
