@@ -1,6 +1,6 @@
 // ROPE-3: RMS_NORM -> MUL(weight [d_head]) -> ROPE or sd.rope_apply.v1 [-> SCALE -> CPY to F16], in one pass over the rows.
 
-#include "rotation.h"
+#include "launch_rotation.h"
 
 namespace cuda_ops {
 
@@ -22,45 +22,18 @@ bool has_scaled_copy(const ggml_ext_graph * graph, int32_t at, const ggml_ext_te
 }
 
 int32_t match(const ggml_ext_graph * graph, int32_t first, void * /* user_data */) {
-    const ggml_ext_node * norm = ggml_ext_graph_node(graph, first);
-    const ggml_ext_node * mul  = ggml_ext_graph_node(graph, first + 1);
-    const ggml_ext_node * rope = ggml_ext_graph_node(graph, first + 2);
-    rotation              r;
-    if (mul == nullptr || rope == nullptr || !reads(mul, "MUL", *norm->dst) || source(*rope, 0) == nullptr ||
-        source(*rope, 0)->tensor != mul->dst->tensor) {
-        return refuse("no RMS_NORM -> MUL -> rotation");
-    }
-    if (!read_rotation(*rope, r)) {
+    rotation r;
+    if (!read_norm_rotation(graph, first, r) || !within_limit(r)) {
         return 0;
     }
-    const ggml_ext_tensor & x = *norm->src[0];
-    if (!is_f32(&x) || !dense_rows(x)) {
-        return refuse("the input is not F32 with dense rows");
-    }
-    if (!is_vector_weight(source(*mul, 1), x.ne[0])) {
-        return refuse("the weight is no kept F32 vector of %lld elements", static_cast<long long>(x.ne[0]));
-    }
-    if (!(param_f32(*norm, 0) >= 0)) {
-        return refuse("eps is %g", static_cast<double>(param_f32(*norm, 0)));
-    }
-    return has_scaled_copy(graph, first + 3, *rope->dst) ? 5 : 3;
+    return has_scaled_copy(graph, first + 3, *ggml_ext_graph_node(graph, first + 2)->dst) ? 5 : 3;
 }
 
 int execute(const ggml_ext_exec_params * params, void * user_data) {
-    const ggml_ext_node * const * nodes = params->nodes;
-    rotation                      r;
-    if (!read_rotation(*nodes[2], r)) {
-        return GGML_EXT_STATUS_FAILED;
-    }
-    r.args.norm   = 1;
-    r.args.eps    = param_f32(*nodes[0], 0);
-    r.args.weight = floats(nodes[1]->src[1]);
-    set_input(*nodes[0]->src[0], r.args);
-    if (params->n_nodes == 5) {
-        r.args.scale   = param_f32(*nodes[3], 0);
-        r.args.dst_f16 = 1;
-    }
-    return launch_rotation(*params, *static_cast<const device *>(user_data), r, *nodes[params->n_nodes - 1]->dst);
+    const ggml_ext_node * const * nodes       = params->nodes;
+    const bool                    scaled_copy = params->n_nodes == 5;
+    return launch_rotation(*params, *static_cast<const device *>(user_data), *nodes[2], nodes, *nodes[params->n_nodes - 1]->dst,
+                           scaled_copy ? param_f32(*nodes[3], 0) : 1.0f, scaled_copy);
 }
 
 } // namespace

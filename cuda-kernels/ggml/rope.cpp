@@ -1,6 +1,6 @@
 // ROPE-2: the built-in ROPE, modes normal and neox. The output may take the input's place.
 
-#include "rotation.h"
+#include "launch_rotation.h"
 
 namespace cuda_ops {
 
@@ -10,7 +10,7 @@ void register_rope(registrar & r) {
     desc.op       = "ROPE";
     desc.supports = [](const ggml_ext_node * node, void *) -> int32_t {
         rotation found;
-        return read_rope(*node, found) ? 1 : 0;
+        return read_rope(*node, found) && within_limit(found) ? 1 : 0;
     };
     desc.execute = execute_rotation;
     r.kernel(desc);

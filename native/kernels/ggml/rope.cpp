@@ -2,6 +2,7 @@
 
 #include "registrations.h"
 #include "rotation.h"
+#include "run_rotation.h"
 
 namespace cpu_ops {
 
@@ -15,7 +16,7 @@ int32_t supports(const ggml_ext_node * node, void * /* user_data */) {
 // ggml's own is as fast for interleaved pairs (measured: bench/); this kernel then serves the fusion only.
 int32_t preferred(const ggml_ext_node * node, void * /* user_data */) {
     rotation r;
-    return (read_rope(*node, r) && r.args.pairs == GGML_EXT_CPU_ROPE_SPLIT_HALF) || refuse("ggml's own kernel is as fast in mode normal");
+    return (read_rope(*node, r) && r.split_half) || refuse("ggml's own kernel is as fast in mode normal");
 }
 
 int run(const ggml_ext_exec_params * params, int32_t /* phase */, int32_t ith, int32_t nth, void * /* user_data */) {

@@ -3,20 +3,11 @@
 #include "ggml-ext-cpu-ops.h"
 #include "registrations.h"
 #include "rotation.h"
+#include "run_rotation.h"
 
 namespace cpu_ops {
 
 namespace {
-
-int infer(int32_t n_src, const ggml_ext_tensor * const * src, const void * attrs, ggml_ext_output * out, void * /* user_data */) {
-    rotation r;
-    if (!read_rope_apply(n_src, src, attrs, r)) {
-        return GGML_EXT_STATUS_INVALID_ARGUMENT;
-    }
-    out->type = TYPE_F32;
-    std::memcpy(out->ne, src[0]->ne, sizeof(out->ne));
-    return GGML_EXT_STATUS_SUCCESS;
-}
 
 int32_t supports(const ggml_ext_node * node, void * /* user_data */) {
     rotation r;
@@ -34,7 +25,7 @@ void register_rope_apply(registrar & r) {
     op.struct_size = sizeof(op);
     op.name        = GGML_EXT_OP_ROPE_APPLY;
     op.attrs_size  = sizeof(ggml_ext_rope_apply_attrs);
-    op.infer       = infer;
+    op.infer       = infer_rope_apply;
     r.op(op);
 
     ggml_ext_kernel_desc desc{};

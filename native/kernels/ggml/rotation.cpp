@@ -1,7 +1,6 @@
 #include "rotation.h"
 
 #include "ggml-ext-cpu-ops.h"
-#include "threads.h"
 
 namespace cpu_ops {
 
@@ -11,29 +10,15 @@ namespace {
 enum { N_DIMS = 1, MODE = 2, N_CTX_ORIG = 4, FREQ_BASE = 5, FREQ_SCALE = 6, EXT_FACTOR = 7, ATTN_FACTOR = 8, BETA_FAST = 9, BETA_SLOW = 10, N_OFFS = 15 };
 enum { MODE_NORMAL = 0, MODE_NEOX = 2 };
 
-void set_input(const ggml_ext_tensor & x, ggml_ext_cpu_rope_args & args) {
-    args.x     = floats(&x);
-    args.x_nb1 = x.nb[1];
-    args.x_nb2 = x.nb[2];
-    args.x_nb3 = x.nb[3];
-}
-
-void set_shape(const ggml_ext_tensor & x, ggml_ext_cpu_rope_args & args) {
-    args.d_head = x.ne[0];
-    args.n_head = x.ne[1];
-    args.L      = x.ne[2];
-    args.N      = x.ne[3];
-    set_input(x, args);
-}
-
 bool float_rows(const ggml_ext_tensor & x) {
     return is_f32(&x) && elements(x) > 0 && x.nb[0] == sizeof(float) && (x.nb[1] | x.nb[2] | x.nb[3]) % sizeof(float) == 0;
 }
 
-bool valid_range(const ggml_ext_cpu_rope_args & a) {
-    return (a.rot_first >= 0 && a.rot_first % 2 == 0 && a.d_rot >= 2 && a.d_rot % 2 == 0 && a.d_rot <= a.d_head - a.rot_first) ||
-           refuse("features %lld to %lld of %lld are to be rotated, expected an even number from an even place", static_cast<long long>(a.rot_first),
-                  static_cast<long long>(a.rot_first + a.d_rot), static_cast<long long>(a.d_head));
+bool valid_range(const rotation & r) {
+    const int64_t d_head = r.x->ne[0];
+    return (r.rot_first >= 0 && r.rot_first % 2 == 0 && r.d_rot >= 2 && r.d_rot % 2 == 0 && r.d_rot <= d_head - r.rot_first) ||
+           refuse("features %lld to %lld of %lld are to be rotated, expected an even number from an even place", static_cast<long long>(r.rot_first),
+                  static_cast<long long>(r.rot_first) + r.d_rot, static_cast<long long>(d_head));
 }
 
 } // namespace
@@ -52,28 +37,27 @@ bool read_rope(const ggml_ext_node & node, rotation & out) {
     if (positions == nullptr || positions->type != TYPE_I32 || !contiguous(*positions) || elements(*positions) != x->ne[2]) {
         return refuse("the positions are not contiguous I32, one for each of ne2");
     }
-    set_shape(*x, out.args);
-    out.args.rot_first = param_i32(node, N_OFFS);
-    out.args.d_rot     = param_i32(node, N_DIMS);
-    out.args.pairs     = mode == MODE_NEOX ? GGML_EXT_CPU_ROPE_SPLIT_HALF : GGML_EXT_CPU_ROPE_INTERLEAVED;
-    if (!valid_range(out.args)) {
-        return false;
-    }
-    if (factors != nullptr && (!is_f32(factors) || !contiguous(*factors) || elements(*factors) < out.args.d_rot / 2)) {
+    if (factors != nullptr && (!is_f32(factors) || !contiguous(*factors) || elements(*factors) < param_i32(node, N_DIMS) / 2)) {
         return refuse("the frequency factors are not contiguous F32, one a pair");
     }
-    ggml_ext_cpu_rope_angles & a = out.angles;
-    a.positions    = static_cast<const int32_t *>(positions->data);
-    a.freq_factors = floats(factors);
-    a.n_ctx_orig   = param_i32(node, N_CTX_ORIG);
-    a.freq_base    = param_f32(node, FREQ_BASE);
-    a.freq_scale   = param_f32(node, FREQ_SCALE);
-    a.ext_factor   = param_f32(node, EXT_FACTOR);
-    a.attn_factor  = param_f32(node, ATTN_FACTOR);
-    a.beta_fast    = param_f32(node, BETA_FAST);
-    a.beta_slow    = param_f32(node, BETA_SLOW);
-    const bool yarn = a.ext_factor != 0;
-    return (a.freq_base > 0 && a.freq_scale > 0 && (!yarn || (a.n_ctx_orig > 0 && a.beta_fast > 0 && a.beta_slow > 0))) ||
+    out.x            = x;
+    out.rot_first    = param_i32(node, N_OFFS);
+    out.d_rot        = param_i32(node, N_DIMS);
+    out.split_half   = mode == MODE_NEOX;
+    out.positions    = positions;
+    out.freq_factors = factors;
+    out.n_ctx_orig   = param_i32(node, N_CTX_ORIG);
+    out.freq_base    = param_f32(node, FREQ_BASE);
+    out.freq_scale   = param_f32(node, FREQ_SCALE);
+    out.ext_factor   = param_f32(node, EXT_FACTOR);
+    out.attn_factor  = param_f32(node, ATTN_FACTOR);
+    out.beta_fast    = param_f32(node, BETA_FAST);
+    out.beta_slow    = param_f32(node, BETA_SLOW);
+    if (!valid_range(out)) {
+        return false;
+    }
+    const bool yarn = out.ext_factor != 0;
+    return (out.freq_base > 0 && out.freq_scale > 0 && (!yarn || (out.n_ctx_orig > 0 && out.beta_fast > 0 && out.beta_slow > 0))) ||
            refuse("a frequency or YaRN parameter is not positive");
 }
 
@@ -98,14 +82,12 @@ bool read_rope_apply(int32_t n_src, const ggml_ext_tensor * const * src, const v
     if (pe.ne[3] != x.ne[2]) {
         return refuse("pe has %lld positions, expected %lld as x has", static_cast<long long>(pe.ne[3]), static_cast<long long>(x.ne[2]));
     }
-    set_shape(x, out.args);
-    out.args.rot_first   = attrs.first;
-    out.args.d_rot       = 2 * pe.ne[2];
-    out.args.pairs       = attrs.pairs == GGML_EXT_ROPE_SPLIT_HALF ? GGML_EXT_CPU_ROPE_SPLIT_HALF : GGML_EXT_CPU_ROPE_INTERLEAVED;
-    out.args.pe          = floats(&pe);
-    out.args.pe_pair     = pe.nb[2];
-    out.args.pe_position = pe.nb[3];
-    return valid_range(out.args);
+    out.x          = &x;
+    out.rot_first  = attrs.first;
+    out.d_rot      = 2 * pe.ne[2];
+    out.split_half = attrs.pairs == GGML_EXT_ROPE_SPLIT_HALF;
+    out.pe         = &pe;
+    return valid_range(out);
 }
 
 bool read_rotation(const ggml_ext_node & node, rotation & out) {
@@ -113,31 +95,35 @@ bool read_rotation(const ggml_ext_node & node, rotation & out) {
                                 : is_op(&node, GGML_EXT_OP_ROPE_APPLY) ? read_rope_apply(node.n_src, node.src, node.attrs, out) : refuse("no rotation");
 }
 
-int prepare_rotation(const ggml_ext_prepare_params * params, ggml_ext_prepared * out, void * /* user_data */) {
-    want_workspace(*out, 0, ggml_ext_cpu_rope_scratch_size(params->nodes[params->n_nodes - 1]->dst->ne[0]));
+int infer_rope_apply(int32_t n_src, const ggml_ext_tensor * const * src, const void * attrs, ggml_ext_output * out, void * /* user_data */) {
+    rotation r;
+    if (!read_rope_apply(n_src, src, attrs, r)) {
+        return GGML_EXT_STATUS_INVALID_ARGUMENT;
+    }
+    out->type = TYPE_F32;
+    std::memcpy(out->ne, src[0]->ne, sizeof(out->ne));
     return GGML_EXT_STATUS_SUCCESS;
 }
 
-int run_rotation(const ggml_ext_exec_params & params, const ggml_ext_node * const * norm, int32_t ith, int32_t nth) {
-    const ggml_ext_node & node = *params.nodes[params.n_nodes - 1];
-    rotation              r;
-    if (!read_rotation(node, r)) {
-        return GGML_EXT_STATUS_FAILED;
+bool read_norm_rotation(const ggml_ext_graph * graph, int32_t first, rotation & out) {
+    const ggml_ext_node * norm = ggml_ext_graph_node(graph, first);
+    const ggml_ext_node * mul  = ggml_ext_graph_node(graph, first + 1);
+    const ggml_ext_node * rope = ggml_ext_graph_node(graph, first + 2);
+    if (!is_op(mul, "MUL") || source(*mul, 0)->tensor != norm->dst->tensor || rope == nullptr || source(*rope, 0) == nullptr ||
+        source(*rope, 0)->tensor != mul->dst->tensor) {
+        return refuse("no RMS_NORM -> MUL -> rotation");
     }
-    const ggml_ext_tensor & dst = *node.dst;
-    r.args.dst                  = static_cast<float *>(dst.data);
-    r.args.dst_nb1              = dst.nb[1];
-    r.args.dst_nb2              = dst.nb[2];
-    r.args.dst_nb3              = dst.nb[3];
-    r.args.angles               = &r.angles;
-    if (norm != nullptr) {
-        r.args.norm   = 1;
-        r.args.eps    = param_f32(*norm[0], 0);
-        r.args.weight = floats(norm[1]->src[1]);
-        set_input(*norm[0]->src[0], r.args);
+    if (!read_rotation(*rope, out)) {
+        return false;
     }
-    const size_t each = ggml_ext_cpu_rope_scratch_size(dst.ne[0]);
-    return status_of(ggml_ext_cpu_rope(&r.args, scratch_of(params, 0, each, ith), each, ith, nth));
+    const ggml_ext_tensor & x = *norm->src[0];
+    if (!is_f32(&x) || !dense_rows(x)) {
+        return refuse("the input is not F32 with dense rows");
+    }
+    if (!is_vector_weight(source(*mul, 1), x.ne[0])) {
+        return refuse("the weight is no kept F32 vector of %lld elements", static_cast<long long>(x.ne[0]));
+    }
+    return param_f32(*norm, 0) >= 0 || refuse("eps is %g", static_cast<double>(param_f32(*norm, 0)));
 }
 
 } // namespace cpu_ops
