@@ -65,7 +65,7 @@ bool probe_use_counts(const probe_context & ctx, const known_graph & k, std::str
     }
     int n_used = 0;
     for (size_t i = 0; i < set.size; i++) {
-        n_used += set.used[i / 32] >> (i % 32) & 1;
+        n_used += static_cast<int>(set.used[i / 32] >> (i % 32) & 1);
     }
     bool counts = graph_use_count(&g, k.a) == N_NODES && graph_use_count(&g, k.b) == 1 && graph_use_count(&g, k.outside) == 0;
     for (int i = 0; i < N_NODES; i++) {

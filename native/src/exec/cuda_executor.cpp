@@ -134,7 +134,8 @@ int32_t cuda_executor::compute(attached_backend & backend, plan::plan & p, ggml_
     s.seen.take(p, graph);
     if (s.reusable) {
         s.key = plan_key(p, graph);
-        if ((s.latest = recordings_->find(s.key)) != nullptr) {
+        s.latest = recordings_->find(s.key);
+        if (s.latest != nullptr) {
             s.state = plan_state::recorded;
             backend.plans->stats.reused.fetch_add(1, std::memory_order_relaxed);
             return replay(c);

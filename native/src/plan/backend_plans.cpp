@@ -73,7 +73,7 @@ uint64_t structure_of(const graph_index & index) {
         const ggml_tensor * node = index.node(i);
         add(static_cast<uint64_t>(node->op));
         for (int j = 0; j < GGML_EXT_MAX_SRC && node->src[j] != nullptr; ++j) {
-            add(static_cast<uint64_t>(index.find(node->src[j]) + 2));
+            add(static_cast<uint64_t>(index.find(node->src[j])) + 2);
         }
     }
     return h;

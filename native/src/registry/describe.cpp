@@ -29,7 +29,7 @@ const op_registration * operator_of(const abi::ggml & g, const ggml_tensor * nod
         return nullptr;
     }
     const op_registration * op;
-    std::memcpy(&op, reinterpret_cast<const char *>(node->op_params) + 16, sizeof(op));
+    std::memcpy(&op, reinterpret_cast<const char *>(node->op_params) + 16, sizeof(const op_registration *));
     return op;
 }
 
