@@ -448,7 +448,8 @@ typedef int (*ggml_ext_cuda_blas_v1_t)(struct ggml_backend * backend, void ** ha
 //
 // CUDA modules: kernels compiled ahead of time, or from source text at run time
 //
-// A module belongs to the device that it was made for. It is made outside execute, and launched inside.
+// A module belongs to the device that it was made for. It is made outside execute, or in the first execution: never while a
+// stream is captured. It is launched inside. They need the driver of CUDA 12.4 or later (UNSUPPORTED before).
 //
 
 struct ggml_ext_cuda_module;
@@ -506,8 +507,8 @@ struct ggml_ext_cuda_launch_params {
     const size_t *                arg_sizes;     // bytes, as the function declares them
 };
 
-// Only inside execute of a kernel of this backend, on execute's thread: launches on the context service's stream. Numbers and sizes of
-// the arguments are checked; what the kernel does with them is not.
+// Only inside execute of a kernel of this backend, on execute's thread: launches on the context service's stream. Number and sizes of
+// the arguments, grid, block and shared memory are checked; what the kernel does with them is not.
 GGML_EXT_API int ggml_ext_cuda_launch(struct ggml_backend * backend, const struct ggml_ext_cuda_launch_params * params);
 
 //

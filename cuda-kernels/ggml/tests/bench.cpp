@@ -2,11 +2,8 @@
 //   cuda-ggml-bench        GGML_EXT_TEST_GGML_DIR: the folder with ggml
 
 #define DOCTEST_CONFIG_IMPLEMENT
-#include "fixture.h"
+#include "bench.h"
 
-#include <algorithm>
-#include <chrono>
-#include <cstdio>
 #include <memory>
 
 using namespace ggml_ext;
@@ -14,54 +11,11 @@ using namespace ggml_ext::test;
 
 namespace {
 
-using clock_type = std::chrono::steady_clock;
-
-double us_since(clock_type::time_point start) {
-    return std::chrono::duration<double, std::micro>(clock_type::now() - start).count();
-}
-
-struct figures {
-    double step; // from one end to the next, many in a row
-    double submit; // the call alone
-};
-
-figures measure(model & m, int n = 300) {
-    for (int i = 0; i < 10; ++i) {
-        m.compute();
-    }
-    std::vector<double> submit;
-    const auto          start = clock_type::now();
-    for (int i = 0; i < n; ++i) {
-        const auto one = clock_type::now();
-        m.g.base.ggml_backend_graph_compute_async(m.backend, m.graph);
-        submit.push_back(us_since(one));
-        m.g.base.ggml_backend_synchronize(m.backend);
-    }
-    const double all = us_since(start) / n;
-    std::sort(submit.begin(), submit.end());
-    return {all, submit[submit.size() / 2]};
-}
-
-// 200 nodes, 20 of them RoPE: 20 times nine native nodes and one that the library may take
-ggml_tensor * two_hundred_nodes(model & m) {
+// 200 nodes, 20 of them RoPE, which the library may take
+void two_hundred_with_rope(model & m) {
     using rope = ggml_tensor * (*) (ggml_context *, ggml_tensor *, ggml_tensor *, int, int32_t);
     ggml_tensor * positions = m.input(I32, {16});
-    ggml_tensor * x         = m.input(F32, {128, 8, 16});
-    ggml_tensor * t         = x;
-    for (int i = 0; i < 20; ++i) {
-        for (int k = 0; k < 3; ++k) {
-            t = m.g.base.ggml_add(m.ctx, t, x);
-            t = m.g.ggml_scale(m.ctx, t, 0.5f);
-            t = m.g.ggml_silu(m.ctx, t);
-        }
-        t = resolve<rope>("ggml_rope")(m.ctx, t, positions, 128, 0);
-    }
-    m.expand(t);
-    return t;
-}
-
-void print(const char * name, const figures & f, double base) {
-    std::printf("| %-44s | %9.1f | %9.1f | %6.2f |\n", name, f.step, f.submit, f.step / base);
+    two_hundred_nodes(m, [&](ggml_tensor * t) { return resolve<rope>("ggml_rope")(m.ctx, t, positions, 128, 0); });
 }
 
 void graph_of_200() {
@@ -69,7 +23,7 @@ void graph_of_200() {
     double base = 0;
     {
         model m;
-        two_hundred_nodes(m);
+        two_hundred_with_rope(m);
         m.allocate();
         const figures native = measure(m);
         base                 = native.step;
@@ -77,7 +31,7 @@ void graph_of_200() {
     }
     kernel_library library;
     model          m;
-    two_hundred_nodes(m);
+    two_hundred_with_rope(m);
     m.allocate();
     print("20 extension steps, plan recorded", measure(m), base);
     std::printf("  recorded %llu, replayed %llu, kernels %s\n", static_cast<unsigned long long>(m.stats().n_recorded),
@@ -146,5 +100,6 @@ int main() {
     graph_of_200();
     rms_norm_rope();
     linear_i8();
+    bench_modules();
     return 0;
 }

@@ -33,6 +33,20 @@ inline ggml_backend_device * attached_gpu() {
     return find_gpu();
 }
 
+inline bool graphs_disabled() {
+    return std::getenv("GGML_CUDA_DISABLE_GRAPHS") != nullptr;
+}
+
+// reasons of the cases that this machine cannot run
+inline std::vector<std::string> & skips() {
+    static std::vector<std::string> all;
+    return all;
+}
+
+inline void skip(const std::string & reason) {
+    skips().push_back(reason);
+}
+
 // Registers the library's kernels and operators; withdraws them at the end of a scope.
 class kernel_library {
 public:

@@ -70,10 +70,6 @@ struct chain {
     std::vector<float> xv, pv;
 };
 
-bool graphs_disabled() {
-    return std::getenv("GGML_CUDA_DISABLE_GRAPHS") != nullptr;
-}
-
 } // namespace
 
 TEST_CASE("SERV-2: the ordinal of the device, before there is a backend") {

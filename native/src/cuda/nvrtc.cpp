@@ -3,6 +3,8 @@
 #include "support/shared_library.h"
 #include "support/status.h"
 
+#include <pthread.h>
+
 #include <algorithm>
 
 struct _nvrtcProgram;
@@ -99,6 +101,36 @@ struct program {
     }
 };
 
+// The compiler recurses as deep as the text is nested, and on a stack of one MiB, as threads of a JVM have, dies of what others
+// compile: it gets one of its own.
+int compile_on_large_stack(const program & p, const std::vector<const char *> & options, nvrtcResult & result) {
+    constexpr size_t STACK_BYTES = 64 * 1024 * 1024;
+    struct job {
+        const program &                   p;
+        const std::vector<const char *> & options;
+        nvrtcResult                       result;
+    } j{p, options, 0};
+    pthread_attr_t attributes;
+    pthread_t      thread;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, STACK_BYTES);
+    const int error = pthread_create(
+        &thread, &attributes,
+        [](void * data) -> void * {
+            job & the  = *static_cast<job *>(data);
+            the.result = the.p.lib.nvrtcCompileProgram(the.p.handle, static_cast<int>(the.options.size()), the.options.data());
+            return nullptr;
+        },
+        &j);
+    pthread_attr_destroy(&attributes);
+    if (error != 0) {
+        return fail(GGML_EXT_STATUS_NO_MEMORY, "AOT-1: no thread with %zu bytes of stack for the compiler: error %d", STACK_BYTES, error);
+    }
+    pthread_join(thread, nullptr);
+    result = j.result;
+    return GGML_EXT_STATUS_SUCCESS;
+}
+
 } // namespace
 
 std::initializer_list<const char *> nvrtc_names(int driver_version) {
@@ -155,8 +187,11 @@ int compile(const nvrtc & lib, const source & s, int major, int minor, std::stri
     if (status != GGML_EXT_STATUS_SUCCESS) {
         return status;
     }
-    const nvrtcResult result = lib.nvrtcCompileProgram(p.handle, static_cast<int>(options.size()), options.data());
-    const std::string log    = p.log();
+    nvrtcResult result = 0;
+    if (status = compile_on_large_stack(p, options, result); status != GGML_EXT_STATUS_SUCCESS) {
+        return status;
+    }
+    const std::string log = p.log();
     if (result == NVRTC_ERROR_COMPILATION) {
         return fail(GGML_EXT_STATUS_FAILED, "AOT-1: the source text does not compile (NVRTC %d.%d, %s):\n%s", lib.major, lib.minor,
                     t.option.c_str(), log.c_str());
@@ -170,6 +205,9 @@ int compile(const nvrtc & lib, const source & s, int major, int minor, std::stri
     }
     size_t size = 0;
     status      = check(lib, (t.is_virtual ? lib.nvrtcGetPTXSize : lib.nvrtcGetCUBINSize)(p.handle, &size), "nvrtcGetCUBINSize");
+    if (status == GGML_EXT_STATUS_SUCCESS && size == 0) {
+        status = fail(GGML_EXT_STATUS_INVALID_ARGUMENT, "AOT-1: an option asks the compiler for something else than machine code");
+    }
     if (status == GGML_EXT_STATUS_SUCCESS) {
         image.resize(size);
         status = check(lib, (t.is_virtual ? lib.nvrtcGetPTX : lib.nvrtcGetCUBIN)(p.handle, image.data()), "nvrtcGetCUBIN");

@@ -6,6 +6,8 @@
 #include "cuda/nvrtc.h"
 #include "fake_nvrtc.h"
 
+#include <pthread.h>
+
 #include <thread>
 
 using namespace ggml_ext;
@@ -162,6 +164,8 @@ TEST_CASE("AOT-1: source text is compiled for the device's own architecture, and
     CHECK(compile(SWISH_TEXT, {"--gpu-architecture=sm_80"}, module) == GGML_EXT_STATUS_INVALID_ARGUMENT);
     check_message("--gpu-architecture=sm_80");
     CHECK(compile(SWISH_TEXT, {"-arch", "sm_80"}, module) == GGML_EXT_STATUS_INVALID_ARGUMENT);
+    CHECK(compile(SWISH_TEXT, {"--dlink-time-opt"}, module) == GGML_EXT_STATUS_INVALID_ARGUMENT);
+    check_message("something else than machine code");
     CHECK(compile(SWISH_TEXT, {nullptr}, module) == GGML_EXT_STATUS_INVALID_ARGUMENT);
     check_message("options[0] is NULL");
     CHECK(compile(nullptr, {}, module) == GGML_EXT_STATUS_INVALID_ARGUMENT);
@@ -174,6 +178,28 @@ TEST_CASE("AOT-1: source text is compiled for the device's own architecture, and
     source = {offsetof(ggml_ext_cuda_source, n_options), SWISH_TEXT, nullptr, 7, nullptr}; // an older header, without options
     REQUIRE_OK(ggml_ext_cuda_module_compile(gpu(), &source, &module));
     CHECK_OK(ggml_ext_cuda_module_free(module));
+}
+
+TEST_CASE("AOT-1: text that is nested deeply compiles on a thread with a stack of one MiB, as those of a JVM") {
+    gpu();
+    static int     status = -1;
+    pthread_attr_t attributes;
+    pthread_t      thread;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, 1 << 20);
+    REQUIRE(pthread_create(
+                &thread, &attributes,
+                [](void *) -> void * {
+                    ggml_ext_cuda_module * module = nullptr;
+                    status = compile((std::string("// nested deeply\n") + SWISH_TEXT).c_str(), {}, module);
+                    return status == GGML_EXT_STATUS_SUCCESS && ggml_ext_cuda_module_free(module) == GGML_EXT_STATUS_SUCCESS ? &status : nullptr;
+                },
+                nullptr) == 0);
+    void * result = nullptr;
+    pthread_join(thread, &result);
+    pthread_attr_destroy(&attributes);
+    CHECK(status == GGML_EXT_STATUS_SUCCESS);
+    CHECK(result == &status);
 }
 
 TEST_CASE("AOT-1: a GPU newer than NVRTC gets PTX of the nearest architecture before it; an older one is refused by name") {
