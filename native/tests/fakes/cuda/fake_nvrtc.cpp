@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <mutex>
-#include <regex>
 #include <sstream>
 #include <vector>
 
@@ -32,15 +31,16 @@ std::string size_of(const std::string & parameter) {
 }
 
 std::string entries_of(const std::string & text) {
-    static const std::regex kernel("extern \"C\" __global__ void (\\w+)\\(([^)]*)\\)");
-    std::string             entries;
-    for (std::sregex_iterator it(text.begin(), text.end(), kernel), end; it != end; ++it) {
+    const std::string kernel = "extern \"C\" __global__ void ";
+    std::string       entries;
+    for (size_t at = text.find(kernel); at != std::string::npos; at = text.find(kernel, at + 1)) {
+        const size_t       name = at + kernel.size(), open = text.find('(', name), close = text.find(')', open);
         std::string        sizes;
-        std::istringstream parameters((*it)[2].str());
+        std::istringstream parameters(text.substr(open + 1, close - open - 1));
         for (std::string parameter; std::getline(parameters, parameter, ',');) {
             sizes += (sizes.empty() ? "" : ",") + size_of(parameter);
         }
-        entries += ".entry " + (*it)[1].str() + " " + (sizes.empty() ? "-" : sizes) + " 1024 0\n";
+        entries += ".entry " + text.substr(name, open - name) + " " + (sizes.empty() ? "-" : sizes) + " 1024 0\n";
     }
     return entries;
 }
