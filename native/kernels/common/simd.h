@@ -7,6 +7,13 @@
 #include <stdint.h>
 #include <string.h>
 
+// The lanes of a vector of four in another order.
+#if defined(__clang__)
+#    define GGML_EXT_LANES(v, ...) __builtin_shufflevector(v, v, __VA_ARGS__)
+#else
+#    define GGML_EXT_LANES(v, ...) __builtin_shuffle(v, vi{__VA_ARGS__}) // GCC has the other one since 12
+#endif
+
 #if defined(GGML_EXT_ISA_AVX512)
 #    include "simd_avx512.h"
 #elif defined(GGML_EXT_ISA_AVX2)

@@ -31,7 +31,7 @@ inline vi max(vi a, vi b) {
 }
 
 inline vf swap_pairs(vf v) {
-    return __builtin_shuffle(v, vi{1, 0, 3, 2});
+    return GGML_EXT_LANES(v, 1, 0, 3, 2);
 }
 
 // Four vectors of integers within [-128, 127] to 4*LANES bytes.

@@ -117,7 +117,7 @@ __attribute__((noinline)) void accumulate(int64_t depth, const float * x, const 
 constexpr int64_t CHAIN = 48;
 
 template <int MR> void tile(int64_t depth, const float * x, const float * w, const output & out) {
-    vf totals[MR][2] = {};
+    alignas(sizeof(vf)) vf totals[MR][2] = {}; // a template knows of no smaller alignment
     for (int64_t i = 0; i < depth; i += CHAIN) {
         accumulate<MR>(min64(CHAIN, depth - i), x + i * MR, w + i * NR, totals);
     }

@@ -146,8 +146,9 @@ template <int MR>
 __attribute__((noinline)) void tile(int64_t groups, const char * x, const int8_t * w, const output & out) {
     constexpr int U = 2 * MR >= MIN_SUMS ? 1 : MIN_SUMS / (2 * MR); // groups with sums of their own
 
-    vi      sums[U][MR][2] = {};
-    int64_t g              = 0;
+    alignas(sizeof(vi)) vi sums[U][MR][2] = {}; // a template, pin, knows of no smaller alignment
+
+    int64_t g = 0;
     for (; g + U <= groups; g += U) {
 #pragma GCC unroll 4
         for (int u = 0; u < U; u++) {

@@ -56,8 +56,8 @@ inline void h4_digit1(vf * r) {
 
 inline vf h4_lanes(vf v) {
     vf s = v + swap_pairs(v);
-    s += __builtin_shuffle(s, vi{2, 3, 0, 1});
-    return fma(s, set1(0.5f), -__builtin_shuffle(v, vi{3, 2, 1, 0}));
+    s += GGML_EXT_LANES(s, 2, 3, 0, 1);
+    return fma(s, set1(0.5f), -GGML_EXT_LANES(v, 3, 2, 1, 0));
 }
 
 inline void h4_digit1(vf * r) {

@@ -1,9 +1,9 @@
 // Finds the libraries of ggml in this process, and their functions by name.
 
 #include "abi/probes.h"
+#include "support/images.h"
 
 #include <dlfcn.h>
-#include <link.h>
 
 #include <set>
 #include <utility>
@@ -50,19 +50,9 @@ const void * image_of(const void * symbol) {
     return dladdr(symbol, &info) != 0 ? info.dli_fbase : nullptr;
 }
 
-int add_name(dl_phdr_info * info, size_t, void * names) {
-    if (info->dlpi_name != nullptr && info->dlpi_name[0] != '\0') {
-        static_cast<std::vector<std::string> *>(names)->push_back(info->dlpi_name);
-    }
-    return 0;
-}
-
 // Files of all objects in the process that define ggml_init. Asked through every loaded library, as a library that was opened
 // without RTLD_GLOBAL is not visible to anyone else.
 std::set<std::string> copies_of_base() {
-    std::vector<std::string> names;
-    dl_iterate_phdr(add_name, &names);
-
     std::set<std::string>  files;
     std::set<const void *> images;
     const auto             add = [&](const library & lib) {
@@ -72,7 +62,7 @@ std::set<std::string> copies_of_base() {
         }
     };
     add(library());
-    for (const std::string & name : names) {
+    for (const std::string & name : loaded_images()) {
         library lib;
         if (lib.open(name.c_str(), RTLD_NOW | RTLD_NOLOAD)) {
             add(lib);

@@ -2,12 +2,10 @@
 // only strings of the library itself, and ends at what cannot be the name of another operation.
 
 #include "abi/probes.h"
+#include "support/images.h"
 
-#include <dlfcn.h>
-#include <link.h>
-
-#include <cstring>
 #include <set>
+#include <vector>
 
 namespace ggml_ext::abi {
 
@@ -16,46 +14,13 @@ namespace {
 constexpr int32_t MAX_OPS  = 512;
 constexpr size_t  MAX_NAME = 64;
 
-struct segments {
-    const void * function; // of the library that is looked for
-    struct range {
-        uintptr_t begin;
-        uintptr_t end;
-    };
-    range ranges[16];
-    int   n = 0;
-};
-
-// Collects the readable segments of the object that holds the function.
-int add_segments(dl_phdr_info * info, size_t, void * data) {
-    segments & out = *static_cast<segments *>(data);
-    segments   here{ out.function, {}, 0 };
-    bool       found = false;
-    for (int i = 0; i < info->dlpi_phnum; i++) {
-        const ElfW(Phdr) & header = info->dlpi_phdr[i];
-        if (header.p_type != PT_LOAD || (header.p_flags & PF_R) == 0) {
-            continue;
-        }
-        const uintptr_t begin = info->dlpi_addr + header.p_vaddr;
-        const uintptr_t end   = begin + header.p_memsz;
-        found |= begin <= reinterpret_cast<uintptr_t>(out.function) && reinterpret_cast<uintptr_t>(out.function) < end;
-        if (here.n < 16) {
-            here.ranges[here.n++] = { begin, end };
-        }
-    }
-    if (found) {
-        out = here;
-    }
-    return found ? 1 : 0;
-}
-
-bool is_op_name(const segments & image, const char * text) {
+bool is_op_name(const std::vector<memory_range> & image, const char * text) {
     const uintptr_t address = reinterpret_cast<uintptr_t>(text);
-    for (int i = 0; i < image.n; i++) {
-        if (address < image.ranges[i].begin || address >= image.ranges[i].end) {
+    for (const memory_range & range : image) {
+        if (address < range.begin || address >= range.end) {
             continue;
         }
-        for (size_t k = 0; k < MAX_NAME && address + k < image.ranges[i].end; k++) {
+        for (size_t k = 0; k < MAX_NAME && address + k < range.end; k++) {
             const char c = text[k];
             if (c == '\0') {
                 return k > 0;
@@ -71,8 +36,7 @@ bool is_op_name(const segments & image, const char * text) {
 } // namespace
 
 bool probe_ops(ggml & g, std::string & why) {
-    segments image{ reinterpret_cast<const void *>(g.fn.ggml_op_name), {}, 0 };
-    dl_iterate_phdr(add_segments, &image);
+    const std::vector<memory_range> image = readable_memory_of(reinterpret_cast<const void *>(g.fn.ggml_op_name));
 
     // The arrays that may lie behind it hold names as well: of unary operations and gated units, which have other names than
     // any operation, and symbols ("x+y"), which are no names. Reading one entry past the end is safe: behind an array of

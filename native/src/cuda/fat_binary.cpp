@@ -2,7 +2,9 @@
 
 #include "support/status.h"
 
-#include <elf.h>
+#if defined(__linux__)
+#    include <elf.h>
+#endif
 
 #include <algorithm>
 #include <cstring>
@@ -23,6 +25,7 @@ template <typename T> bool read_at(std::ifstream & file, uint64_t offset, T & ou
     return file.good();
 }
 
+#if defined(__linux__)
 // Position and size of the section of fat binaries; size 0 where there is none.
 bool find_section(std::ifstream & file, uint64_t & offset, uint64_t & size) {
     Elf64_Ehdr elf;
@@ -50,6 +53,10 @@ bool find_section(std::ifstream & file, uint64_t & offset, uint64_t & size) {
     }
     return true;
 }
+#else
+// ggml's CUDA library is an ELF file, or there is none.
+bool find_section(std::ifstream &, uint64_t &, uint64_t &) { return false; }
+#endif
 
 auto order(const device_code & c) {
     return std::make_tuple(c.ptx, c.arch, c.arch_specific, c.ptx_major, c.ptx_minor);
