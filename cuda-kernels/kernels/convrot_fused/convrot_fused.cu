@@ -4,7 +4,7 @@
 
 using namespace ggml_ext_cuda;
 
-namespace {
+namespace ggml_ext_cuda::fused { // named, since nvcc names an unnamed one after the file's place
 
 struct rows_of {
     const char * data;
@@ -101,7 +101,9 @@ int launch_rows(const ggml_ext_cuda_convrot_fused_args & a, const SOURCE & sourc
                                                    workspace, stream);
 }
 
-} // namespace
+} // namespace ggml_ext_cuda::fused
+
+using namespace ggml_ext_cuda::fused;
 
 int ggml_ext_cuda::load_convrot_fused() {
     for (auto load :

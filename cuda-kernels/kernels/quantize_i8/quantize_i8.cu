@@ -6,7 +6,7 @@
 
 using namespace ggml_ext_cuda;
 
-namespace {
+namespace ggml_ext_cuda::plain { // named, since nvcc names an unnamed one after the file's place
 
 template <bool W> struct plain_source {
     const char * x;
@@ -60,7 +60,9 @@ int launch_rows(const ggml_ext_cuda_quantize_i8_args & a, int groups, void * wor
     return kernels<ROTATE, W>::launch("quantize_i8", source, out, a.padded_rows, groups, workspace, stream);
 }
 
-} // namespace
+} // namespace ggml_ext_cuda::plain
+
+using namespace ggml_ext_cuda::plain;
 
 int ggml_ext_cuda::load_quantize_i8() {
     for (auto load : {kernels<false, false>::load, kernels<false, true>::load, kernels<true, false>::load,
