@@ -17,7 +17,7 @@ build="${1:-native/target/cmake}"
 }
 files=("${@:2}")
 if ((${#files[@]} == 0)); then
-    # The kernels below native/kernels use vector extensions that clang does not have.
+    # The kernels below native/kernels are compiled once for each instruction set, with options of GCC.
     mapfile -t files < <(find native/src native/kernels/ggml -name '*.cpp' -not -path '*/bench/*' | sort)
 fi
 # clang warns of what the headers of GCC's own library use, and the build makes errors of warnings
