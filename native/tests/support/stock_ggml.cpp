@@ -78,8 +78,10 @@ stock_ggml load() {
     GGML_EXT_TEST_FUNCTIONS(GGML_EXT_TEST_RESOLVE)
 #undef GGML_EXT_TEST_RESOLVE
 
-    s.ggml_log_set(only_errors, nullptr);
-    s.ggml_backend_load_all_from_path(directory);
+    if (s.ggml_backend_dev_count() == 0) { // else a program that uses ggml itself has loaded us
+        s.ggml_log_set(only_errors, nullptr);
+        s.ggml_backend_load_all_from_path(directory);
+    }
     s.cpu = s.ggml_backend_dev_by_type(0); // GGML_BACKEND_DEVICE_TYPE_CPU
     if (s.cpu == nullptr) {
         fail("there is no CPU backend for this machine in '" + s.directory + "'");

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <sstream>
 
 using namespace fake;
@@ -59,9 +60,11 @@ void read_entries(const std::string & text, CUmod_st & module) {
     for (size_t at = text.find(".entry "); at != std::string::npos; at = text.find(".entry ", at + 1)) {
         std::istringstream line(text.substr(at + 7, text.find('\n', at) - at - 7));
         CUfunc_st          f;
-        std::string        sizes;
-        line >> f.name >> sizes >> f.max_threads >> f.static_shared;
+        std::string        sizes, max_threads, static_shared;
+        line >> f.name >> sizes >> max_threads >> static_shared;
         f.module             = &module;
+        f.max_threads        = std::atoi(max_threads.c_str()); // not from the stream: beside another C++ runtime it may lack its locale
+        f.static_shared      = std::atoi(static_shared.c_str());
         f.max_dynamic_shared = SHARED_MEMORY_AS_IT_COMES - f.static_shared;
         std::istringstream list(sizes == "-" ? "" : sizes);
         for (std::string size; std::getline(list, size, ',');) {
