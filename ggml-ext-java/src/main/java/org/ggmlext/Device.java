@@ -37,6 +37,12 @@ public final class Device {
     return type;
   }
 
+  /** Whether the CPU can read and write the memory that the device computes in. */
+  public boolean hasHostMemory() {
+    return ggml_backend_h.ggml_backend_buft_is_host(
+        ggml_backend_h.ggml_backend_dev_buffer_type(handle));
+  }
+
   /** The device's memory now. */
   public Memory memory() {
     try (Arena arena = Arena.ofConfined()) {

@@ -18,16 +18,15 @@ final class CpuParallel {
 
   private CpuParallel() {}
 
-  static void run(long backend, ParallelTask task) throws Exception {
-    MemorySegment handle = MemorySegment.ofAddress(backend);
-    MemorySegment service = service(handle);
+  static void run(MemorySegment backend, ParallelTask task) throws Exception {
+    MemorySegment service = service(backend);
     Call call = new Call(task);
     int status =
         Registry.parallel(
             call,
             slot ->
                 ggml_ext_cpu_parallel_v1_t.invoke(
-                    service, handle, Stubs.PARALLEL_TASK, MemorySegment.ofAddress(slot)));
+                    service, backend, Stubs.PARALLEL_TASK, MemorySegment.ofAddress(slot)));
     call.rethrow();
     if (status == ggml_ext_h.GGML_EXT_STATUS_ABORTED()) {
       throw new IllegalStateException("the backend's abort callback asked to stop");

@@ -1,12 +1,15 @@
 package org.ggmlext.ext;
 
+import java.lang.foreign.MemorySegment;
+
 /** The execution of a step in whole form; valid during the call that got it only. */
 public final class Execution extends Step {
-  private final long backend;
+  private final MemorySegment backend;
+  private volatile boolean over;
 
   Execution(PlannedStep planned, long backend) {
     super(planned);
-    this.backend = backend;
+    this.backend = MemorySegment.ofAddress(backend);
   }
 
   /**
@@ -20,5 +23,30 @@ public final class Execution extends Step {
    */
   public void parallel(ParallelTask task) throws Exception {
     CpuParallel.run(backend, task);
+  }
+
+  /**
+   * The GPU, on which a kernel of a CUDA device enqueues its work. Only on the thread that the
+   * kernel was called on.
+   *
+   * @throws IllegalStateException if the backend is no CUDA backend, or the call is over
+   */
+  public CudaContext cuda() {
+    check();
+    return CudaContext.of(this);
+  }
+
+  MemorySegment backend() {
+    return backend;
+  }
+
+  void check() {
+    if (over) {
+      throw new IllegalStateException("the execution of " + planned + " is over");
+    }
+  }
+
+  void end() {
+    over = true;
   }
 }

@@ -6,6 +6,7 @@ import java.lang.foreign.ValueLayout;
 import java.nio.file.Path;
 import java.util.EnumSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import org.ggmlext.Backend;
 import org.ggmlext.Device;
@@ -27,9 +28,11 @@ public final class Extensions {
   private static @Nullable Extensions attached;
 
   private final AbiInfo abi;
+  private final Map<Device, String> refusals;
 
-  private Extensions(AbiInfo abi) {
-    this.abi = abi;
+  private Extensions(LayerLoader.Layer layer) {
+    this.abi = layer.abi();
+    this.refusals = layer.refusals();
   }
 
   /**
@@ -77,6 +80,26 @@ public final class Extensions {
     return abi;
   }
 
+  /**
+   * Devices that could not be extended, and why: for a GPU, that ggml's library has no code which
+   * runs on it, for example. ggml uses them as they are.
+   */
+  public Map<Device, String> refusals() {
+    return refusals;
+  }
+
+  /**
+   * Throws where a device could not be extended.
+   *
+   * @throws IllegalArgumentException with the reason
+   */
+  void requireExtended(Device device) {
+    String refusal = refusals.get(device);
+    if (refusal != null) {
+      throw new IllegalArgumentException("a device that cannot be extended: " + refusal);
+    }
+  }
+
   /** Extends a backend that was made before the layer was attached. Harmless if it is extended. */
   public void attach(Backend backend) {
     ExtStatus.check(ggml_ext_h.ggml_ext_attach_backend(backend.handle()));
@@ -109,7 +132,9 @@ public final class Extensions {
    * Gives a device a kernel.
    *
    * @throws IllegalArgumentException if there is no such operation, or the name is taken on this
-   *     device; what has it stays
+   *     device; what has it stays; or if its form is not for this device: one in task form or by
+   *     rows where the CPU cannot read the device's memory, one that launches CUDA kernels where it
+   *     is no attached CUDA device
    */
   public Registration register(Device device, Kernel kernel) {
     return register(device, kernel.definition());
@@ -119,7 +144,7 @@ public final class Extensions {
    * Gives a device a fusion rule.
    *
    * @throws IllegalArgumentException if the first operation is not known, or the name is taken on
-   *     this device; what has it stays
+   *     this device; what has it stays; or if its form is not for this device, as above
    */
   public Registration register(Device device, FusionRule rule) {
     return register(device, rule.definition());
@@ -135,11 +160,21 @@ public final class Extensions {
   }
 
   private static Registration register(Device device, Definition definition) {
+    requireAttached().requireExtended(device);
+    boolean onHost = device.hasHostMemory();
+    if (!onHost && definition.body() instanceof TaskBody) {
+      throw new IllegalArgumentException(
+          "%s runs on the CPU's threads, which cannot read memory of %s: describe it by launch(), or enqueue work in execute()"
+              .formatted(definition.name(), device.name()));
+    }
+    if (definition.body() instanceof CudaBody) {
+      CudaContext.requireCuda(device, definition.name());
+    }
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment out = arena.allocate(ValueLayout.ADDRESS);
       ExtStatus.check(
           Registry.kernel(
-              new KernelAdapter(definition),
+              new KernelAdapter(definition, onHost),
               definition.name(),
               definition.op(),
               definition.priority(),
@@ -178,8 +213,10 @@ public final class Extensions {
    *
    * @return one object for all of them
    * @throws GgmlException if the library refuses, with its message; nothing stays registered
+   * @throws IllegalArgumentException if the device could not be extended
    */
   public LibraryRegistration register(Device device, KernelLibrary library) {
+    requireExtended(device);
     return library.register(device);
   }
 

@@ -16,9 +16,16 @@ import org.jspecify.annotations.Nullable;
 /** Translates what C asks of a kernel, a rule or an optimiser into calls of its Java definition. */
 final class KernelAdapter implements KernelTarget {
   private final Definition definition;
+  private final boolean onHost;
 
-  KernelAdapter(Definition definition) {
+  /**
+   * An adapter.
+   *
+   * @param onHost whether the CPU can read the memory of the device that it is registered on
+   */
+  KernelAdapter(Definition definition, boolean onHost) {
     this.definition = definition;
+    this.onHost = onHost;
   }
 
   @Override
@@ -81,12 +88,13 @@ final class KernelAdapter implements KernelTarget {
       nodes.add(new NodeInfo(Raw.getLong(array + 8L * i)));
     }
     nodes = List.copyOf(nodes);
-    Prepared prepared = definition.prepare(new PrepareContext(nodes, captures(nodes)));
+    PrepareContext context = new PrepareContext(nodes, captures(nodes));
+    Prepared prepared = definition.prepare(context);
     Objects.requireNonNull(prepared, "prepare returned null, expected a Prepared");
     Raw.putLong(out + ggml_ext_prepared.workspace_size$offset(), prepared.workspaceBytes());
     Raw.putInt(out + ggml_ext_prepared.n_phases$offset(), prepared.phases());
     Raw.putInt(out + ggml_ext_prepared.n_tasks$offset(), prepared.maxTasks());
-    return new PlannedStep(definition, array, nodes, prepared);
+    return new PlannedStep(definition, array, context, prepared, onHost);
   }
 
   private Map<String, Capture> captures(List<NodeInfo> nodes) throws Exception {

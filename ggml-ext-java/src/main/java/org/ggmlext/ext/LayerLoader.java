@@ -4,8 +4,11 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.SymbolLookup;
 import java.nio.file.Path;
+import java.util.Collections;
 import java.util.Comparator;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import org.ggmlext.Device;
 import org.ggmlext.DeviceType;
 import org.ggmlext.Ggml;
@@ -27,7 +30,14 @@ final class LayerLoader {
 
   private LayerLoader() {}
 
-  static AbiInfo load(Ggml ggml, Path library) {
+  /**
+   * What came of it.
+   *
+   * @param refusals why devices are not extended
+   */
+  record Layer(AbiInfo abi, Map<Device, String> refusals) {}
+
+  static Layer load(Ggml ggml, Path library) {
     SymbolLookup symbols = DynamicLoader.load(library.toString());
     if (symbols.find("ggml_ext_api_version").isEmpty()) {
       throw new GgmlException(
@@ -51,8 +61,8 @@ final class LayerLoader {
       ggml_ext_load_params.ggml_path(params, arena.allocateFrom(ggml.registryLibrary()));
       ExtStatus.check(ggml_ext_h.ggml_ext_load(params));
     }
-    attachDevices(ggml);
-    return abiInfo();
+    Map<Device, String> refusals = attachDevices(ggml);
+    return new Layer(abiInfo(), refusals);
   }
 
   private static void connectLog() {
@@ -65,9 +75,8 @@ final class LayerLoader {
                 "ggml-ext-log-disconnect"));
   }
 
-  private static void attachDevices(Ggml ggml) {
-    String refusals = "";
-    int attached = 0;
+  private static Map<Device, String> attachDevices(Ggml ggml) {
+    Map<Device, String> refusals = new LinkedHashMap<>();
     // The layer proves table layouts on the CPU device, so that one comes first.
     List<Device> cpuFirst =
         ggml.devices().stream()
@@ -75,17 +84,18 @@ final class LayerLoader {
             .toList();
     for (Device device : cpuFirst) {
       int status = ggml_ext_h.ggml_ext_attach_device(device.handle());
-      if (status == ggml_ext_h.GGML_EXT_STATUS_SUCCESS()) {
-        attached++;
-      } else {
+      if (status != ggml_ext_h.GGML_EXT_STATUS_SUCCESS()) {
         String reason = device.name() + ": " + ExtStatus.message(status);
         LOG.warn("a device cannot be extended, and is used as it is: {}", reason);
-        refusals += "; " + reason;
+        refusals.put(device, reason);
       }
     }
-    if (attached == 0) {
-      throw new GgmlException("no device of " + ggml + " can be extended" + refusals);
+    if (refusals.size() == cpuFirst.size()) {
+      throw new GgmlException(
+          "no device of %s can be extended: %s"
+              .formatted(ggml, String.join("; ", refusals.values())));
     }
+    return Collections.unmodifiableMap(refusals);
   }
 
   private static AbiInfo abiInfo() {

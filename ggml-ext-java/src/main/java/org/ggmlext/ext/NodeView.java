@@ -10,14 +10,15 @@ public final class NodeView {
   private final TensorView dst;
   private final @Nullable TensorView[] sources;
 
-  NodeView(long struct, NodeInfo info) {
+  NodeView(long struct, NodeInfo info, boolean onHost) {
     this.info = info;
-    dst = new TensorView(Raw.getLong(struct + ggml_ext_node.dst$offset()), info.dst(), true);
+    dst =
+        new TensorView(Raw.getLong(struct + ggml_ext_node.dst$offset()), info.dst(), true, onHost);
     long array = Raw.getLong(struct + ggml_ext_node.src$offset());
     sources = new @Nullable TensorView[info.sourceCount()];
     for (int i = 0; i < sources.length; i++) {
       if (info.hasSrc(i)) {
-        sources[i] = new TensorView(Raw.getLong(array + 8L * i), info.src(i), false);
+        sources[i] = new TensorView(Raw.getLong(array + 8L * i), info.src(i), false, onHost);
       }
     }
   }

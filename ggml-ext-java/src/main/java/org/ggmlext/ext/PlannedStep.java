@@ -23,8 +23,9 @@ final class PlannedStep implements StepTarget {
   private final Definition definition;
   private final @Nullable TaskBody taskBody;
   private final @Nullable WholeBody wholeBody;
-  private final List<NodeInfo> infos;
+  private final PrepareContext context;
   private final Prepared prepared;
+  private final boolean onHost;
 
   // The last node by itself: most steps have no other, and every array on the way costs time.
   private final NodeView last;
@@ -35,13 +36,24 @@ final class PlannedStep implements StepTarget {
   private @Nullable Operator<?> attributesOf;
   private @Nullable Record attributes;
 
-  PlannedStep(Definition definition, long nodeArray, List<NodeInfo> infos, Prepared prepared) {
+  /**
+   * A step.
+   *
+   * @param onHost whether the CPU can read the memory of the device that it runs on
+   */
+  PlannedStep(
+      Definition definition,
+      long nodeArray,
+      PrepareContext context,
+      Prepared prepared,
+      boolean onHost) {
     this.definition = definition;
     this.taskBody = definition.body() instanceof TaskBody body ? body : null;
     this.wholeBody = definition.body() instanceof WholeBody body ? body : null;
-    this.infos = infos;
+    this.context = context;
     this.prepared = prepared;
-    int count = infos.size();
+    this.onHost = onHost;
+    int count = context.nodes().size();
     this.before = count == 1 ? NONE : new NodeView[count - 1];
     for (int i = 0; i < before.length; i++) {
       before[i] = view(nodeArray, i);
@@ -53,7 +65,7 @@ final class PlannedStep implements StepTarget {
   }
 
   private NodeView view(long array, int index) {
-    return new NodeView(Raw.getLong(array + 8L * index), infos.get(index));
+    return new NodeView(Raw.getLong(array + 8L * index), context.nodes().get(index), onHost);
   }
 
   @Override
@@ -70,8 +82,12 @@ final class PlannedStep implements StepTarget {
   public void execute(long params) throws Exception {
     refresh(params);
     CallbackThreads.adopt();
-    long backend = Raw.getLong(params + BACKEND);
-    Objects.requireNonNull(wholeBody).execute(new Execution(this, backend));
+    Execution execution = new Execution(this, Raw.getLong(params + BACKEND));
+    try {
+      Objects.requireNonNull(wholeBody).execute(execution);
+    } finally {
+      execution.end();
+    }
   }
 
   @Override
@@ -87,7 +103,7 @@ final class PlannedStep implements StepTarget {
     if (prepared.workspaceBytes() != 0) {
       long address = Raw.getLong(params + WORKSPACE);
       if (address != workspace.address()) {
-        workspace = Raw.segment(address, prepared.workspaceBytes());
+        workspace = Raw.segment(address, onHost ? prepared.workspaceBytes() : 0);
       }
     }
   }
@@ -138,7 +154,25 @@ final class PlannedStep implements StepTarget {
   }
 
   MemorySegment workspace() {
+    if (!onHost) {
+      throw new IllegalStateException(
+          "the scratch memory of "
+              + this
+              + " is memory of a device, which the CPU cannot read: use workspaceAddress()");
+    }
     return workspace;
+  }
+
+  long workspaceAddress() {
+    return workspace.address();
+  }
+
+  long workspaceBytes() {
+    return prepared.workspaceBytes();
+  }
+
+  PrepareContext context() {
+    return context;
   }
 
   @Nullable Object state() {
@@ -147,6 +181,6 @@ final class PlannedStep implements StepTarget {
 
   @Override
   public String toString() {
-    return definition.name() + " for " + infos.getLast();
+    return definition.name() + " for " + context.node();
   }
 }

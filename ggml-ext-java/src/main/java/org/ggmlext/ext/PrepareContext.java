@@ -41,7 +41,7 @@ public final class PrepareContext {
 
   /**
    * Where the tensor is that the rule's pattern captured under this name; keep it in the state, and
-   * read it by {@link Step#tensor}.
+   * read it by {@link Step#tensor}; or launch with it, {@link CudaArgument#tensor}.
    *
    * @throws NoSuchElementException if the pattern captures nothing of this name
    */

@@ -61,9 +61,16 @@ public abstract sealed class Step permits Task, Execution {
   /**
    * Scratch memory, as many bytes as {@link Prepared#workspaceBytes} says, shared by all tasks of
    * the step; empty where none was asked for.
+   *
+   * @throws IllegalStateException if the CPU cannot read the memory of the kernel's device
    */
   public MemorySegment workspace() {
     return planned.workspace();
+  }
+
+  /** The address of the scratch memory, in the memory of the kernel's device. */
+  public long workspaceAddress() {
+    return planned.workspaceAddress();
   }
 
   /**

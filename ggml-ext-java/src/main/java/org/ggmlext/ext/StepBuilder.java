@@ -90,9 +90,30 @@ public abstract sealed class StepBuilder<B extends StepBuilder<B, T>, T>
     return body(TaskBody.rows(body));
   }
 
-  /** Calls this once, on one thread. */
+  /**
+   * Calls this once, on one thread. On a CUDA device it enqueues work, see {@link Execution#cuda};
+   * flag it {@link #captureSafe} or {@link #replayReusable} where that holds, since a plan with one
+   * kernel that is not flagged is never recorded as a CUDA graph.
+   */
   public T execute(WholeBody body) {
     return body(body);
+  }
+
+  /**
+   * For CUDA devices: launches kernels of {@link CudaModule}s, as the description says. It is
+   * called when a graph is planned; afterwards no Java code of its author runs, and none at all
+   * while a recorded plan is replayed. Such a kernel is {@link #replayReusable}. It needs no {@link
+   * #prepare} and no {@link #destroy}.
+   *
+   * @throws IllegalStateException if {@link #prepare} or {@link #destroy} was called
+   */
+  public T launch(CudaDescription description) {
+    if (preparation != null || destruction != null) {
+      throw new IllegalStateException(
+          name + ": launch() has neither prepare() nor destroy(): the description is all of it");
+    }
+    replayReusable();
+    return body(new CudaBody(description));
   }
 
   /** Runs this, in either form. */

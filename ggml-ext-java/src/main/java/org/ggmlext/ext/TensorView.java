@@ -9,6 +9,10 @@ import org.ggmlext.internal.callback.Raw;
 /**
  * A tensor with its data, while a kernel runs. Valid during the call that got it only: the memory
  * belongs to ggml.
+ *
+ * <p>Where the CPU cannot read the memory of the kernel's device, reading or writing throws an
+ * {@link IllegalStateException}: such a kernel enqueues work, with {@link #address}, on the
+ * device's own terms (see {@link Execution#cuda}).
  */
 public final class TensorView {
   private static final long DATA_OFFSET = ggml_ext_tensor.data$offset();
@@ -16,15 +20,17 @@ public final class TensorView {
   private final TensorInfo info;
   private final long dataField;
   private final boolean writable;
+  private final boolean onHost;
 
   // Replaced by every thread that finds another address; a segment's fields are final, so that a
   // racy reader sees a whole one.
   private MemorySegment data = MemorySegment.NULL;
 
-  TensorView(long struct, TensorInfo info, boolean writable) {
+  TensorView(long struct, TensorInfo info, boolean writable, boolean onHost) {
     this.info = info;
     this.dataField = struct + DATA_OFFSET;
     this.writable = writable;
+    this.onHost = onHost;
   }
 
   /** Takes over the address that the tensor has now. */
@@ -36,7 +42,9 @@ public final class TensorView {
   }
 
   private void move(long address) {
-    MemorySegment segment = address == 0 ? MemorySegment.NULL : Raw.segment(address, info.nbytes());
+    // Of what only the device can read, nothing but the address.
+    long size = onHost && address != 0 ? info.nbytes() : 0;
+    MemorySegment segment = Raw.segment(address, size);
     data = writable ? segment : segment.asReadOnly();
   }
 
@@ -48,9 +56,22 @@ public final class TensorView {
   /**
    * The tensor's bytes, from its first to its last element; exactly {@link TensorInfo#nbytes} long,
    * and read-only for sources. An override's output may lie over one of its inputs.
+   *
+   * @throws IllegalStateException if the CPU cannot read the memory of the kernel's device
    */
   public MemorySegment data() {
+    if (!onHost) {
+      throw new IllegalStateException(
+          this
+              + " is in memory of a device, which the CPU cannot read: use address(), and enqueue"
+              + " work by Execution.cuda()");
+    }
     return data;
+  }
+
+  /** The address of {@link #data}, in the memory of the kernel's device; 0 if it has none. */
+  public long address() {
+    return data.address();
   }
 
   /** Number of elements of a dimension; the fastest one is dimension 0. */
@@ -85,7 +106,7 @@ public final class TensorView {
    */
   public MemorySegment row(long row) {
     long size = info.nbytes() - info.rowOffset(info.rows() - 1);
-    return data.asSlice(info.rowOffset(row), size);
+    return data().asSlice(info.rowOffset(row), size);
   }
 
   /** Where an element of a type with blocks of one element lies in {@link #data}, in bytes. */
@@ -95,12 +116,12 @@ public final class TensorView {
 
   /** An element of an F32 tensor. Bounds are those of {@link #data}. */
   public float getFloat(long i0, long i1, long i2, long i3) {
-    return data.get(ValueLayout.JAVA_FLOAT, offset(i0, i1, i2, i3));
+    return data().get(ValueLayout.JAVA_FLOAT, offset(i0, i1, i2, i3));
   }
 
   /** Sets an element of an F32 tensor. Bounds are those of {@link #data}. */
   public void setFloat(long i0, long i1, long i2, long i3, float value) {
-    data.set(ValueLayout.JAVA_FLOAT, offset(i0, i1, i2, i3), value);
+    data().set(ValueLayout.JAVA_FLOAT, offset(i0, i1, i2, i3), value);
   }
 
   @Override
