@@ -10,10 +10,14 @@
 set -uo pipefail
 
 pack() {
-    local build="$1" ggml="$2" folder="$3"
+    local build="$1" ggml="$2" folder="$3" root
+    root="$(realpath "$(dirname "${BASH_SOURCE[0]}")/..")"
     mkdir -p "$folder/bin" "$folder/ggml"
     cp "$build"/lib/cuda-ggml-tests "$build"/lib/cuda-ggml-bench "$build"/lib/libggml-ext.so "$build"/lib/libggml-ext-cuda.so \
         "$build"/tests/cuda-kernel-tests "$folder/bin/" || exit 1
+    # the documentation's kernel library with CUDA source text in it, for the figures
+    "${CC:-cc}" -std=c11 -O2 -shared -fPIC -I "$root/native/include" "$root/examples/src/test/c/swish_cuda.c" -o "$folder/bin/libswish-cuda.so" \
+        "$folder/bin/libggml-ext.so" || exit 1
     strip --strip-unneeded "$folder"/bin/*
     cp -L "$ggml"/lib*.so* "$folder/ggml/" || exit 1
     cp "${BASH_SOURCE[0]}" "$folder/"
@@ -66,6 +70,13 @@ run_java() {
         --scan-classpath=java/tests --include-tag=cuda --disable-ansi-colors || failed=1
 }
 
+# figures of kernels described in Java
+bench_java() {
+    GGML_HOME="$PWD/ggml" GGML_EXT_LIBRARY="$PWD/bin/libggml-ext.so" timeout 120 \
+        jre/bin/java --enable-native-access=ALL-UNNAMED -Dorg.slf4j.simpleLogger.defaultLogLevel=warn \
+        -cp "java/bindings:java/classes:java/tests:java/lib/*" org.ggmlext.ext.CudaReplayBench bin/libswish-cuda.so
+}
+
 run() {
     cd "$1" || exit 1
     export GGML_EXT_TEST_GGML_DIR="$PWD/ggml" GGML_NO_BACKTRACE=1 LD_LIBRARY_PATH="$PWD/ggml:${LD_LIBRARY_PATH:-}"
@@ -81,6 +92,7 @@ run() {
     done
     run_java
     timeout 90 bin/cuda-ggml-bench
+    bench_java
     if command -v compute-sanitizer >/dev/null; then
         check "memcheck" 70 compute-sanitizer --tool memcheck --error-exitcode 9 bin/cuda-ggml-tests --test-case="ROPE-1*,ROPE-3*,I8-2*,ROT*"
         check "racecheck" 60 compute-sanitizer --tool racecheck --error-exitcode 9 bin/cuda-ggml-tests --test-case="ROPE-3*,ROT*"

@@ -3,6 +3,7 @@ package org.ggmlext.examples.docs;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.within;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.io.ByteArrayOutputStream;
 import java.io.PrintStream;
@@ -11,6 +12,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Optional;
 import org.ggmlext.Backend;
 import org.ggmlext.Context;
 import org.ggmlext.Device;
@@ -23,6 +25,7 @@ import org.ggmlext.Tensor;
 import org.ggmlext.Type;
 import org.ggmlext.examples.int8.Int8CheckpointWriter;
 import org.ggmlext.ext.Extensions;
+import org.ggmlext.ext.FusionRule;
 import org.ggmlext.ext.Kernel;
 import org.ggmlext.ext.Plan;
 import org.ggmlext.ext.Registration;
@@ -214,6 +217,35 @@ class SnippetsTest {
     compute(nodes.sqr(input));
     assertThat(printed(() -> Usage.plans(extensions, backend)))
         .contains("app.sqr_chain: one SQR alone is left to ggml");
+  }
+
+  @Test
+  @DisplayName("writing-a-kernel, cuda: without a GPU a kernel's module is refused by name")
+  void cudaWithoutGpu() {
+    assertThatThrownBy(() -> Cuda.compute(extensions, cpu, cpu, 1))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageContaining("device CPU is no CUDA device");
+    registrations.add(extensions.register(Swish.OPERATOR));
+    register(Cuda.wholeForm(null));
+    Graph graph = graph(Usage.create(nodes, input()));
+    assertThatThrownBy(() -> scheduler.compute(graph))
+        .isInstanceOf(GgmlException.class)
+        .rootCause()
+        .isInstanceOf(IllegalStateException.class)
+        .hasMessageContaining("the backend is no CUDA backend");
+    FusionRule rule = Cuda.mulAdd(null);
+    assertThatThrownBy(() -> extensions.register(cpu, rule))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageContaining("app.mul_add.cuda launches CUDA kernels, but CPU is no attached");
+  }
+
+  @Test
+  @DisplayName("writing-a-kernel, cuda: on a GPU, a kernel from source text computes swish")
+  void cuda() {
+    Optional<Device> gpu =
+        ggml.devices().stream().filter(device -> device.name().startsWith("CUDA")).findFirst();
+    assumeTrue(gpu.isPresent(), "ggml has no CUDA device here");
+    assertSwish(Cuda.compute(extensions, gpu.get(), cpu, values()), 1.5);
   }
 
   @Test
