@@ -5,9 +5,22 @@
 
 #include <cstdint>
 #include <functional>
+#include <new>
 #include <vector>
 
 namespace bench {
+
+// Vectors that begin on a cache line, as ggml's buffers and the library's packed weights do.
+template <typename T> struct line_allocator {
+    using value_type = T;
+    line_allocator() = default;
+    template <typename U> line_allocator(const line_allocator<U> &) {}
+    T *  allocate(size_t n) { return static_cast<T *>(::operator new(n * sizeof(T), std::align_val_t{64})); }
+    void deallocate(T * p, size_t) { ::operator delete(p, std::align_val_t{64}); }
+    bool operator==(const line_allocator &) const { return true; }
+    bool operator!=(const line_allocator &) const { return false; }
+};
+template <typename T> using lines = std::vector<T, line_allocator<T>>;
 
 // Processor time of the calling thread.
 double thread_seconds();

@@ -66,13 +66,32 @@ __attribute__((target("avx512f,avx512vnni"))) void i8_avx512() {
     }
 }
 
+__attribute__((target("amx-tile,amx-int8"))) void i8_amx() {
+    alignas(64) uint8_t config[64] = {1};
+    for (int tile = 0; tile < 8; tile++) {
+        config[16 + 2 * tile] = 64; // bytes of a row
+        config[48 + tile]     = 16; // rows
+    }
+    __asm__ volatile("" ::: "memory"); // GCC's intrinsic does not say that it reads all of it
+    _tile_loadconfig(config);
+    _tile_zero(4);
+    _tile_zero(5);
+    for (int64_t i = 0; i < ROUNDS; i++) {
+        _tile_dpbssd(0, 4, 5);
+        _tile_dpbssd(1, 4, 5);
+        _tile_dpbssd(2, 4, 5);
+        _tile_dpbssd(3, 4, 5);
+    }
+    _tile_release();
+}
+
 #endif
 
 } // namespace
 
 peak peak_f32() {
 #if defined(__x86_64__)
-    const bool wide = isa_is("avx512");
+    const bool wide = isa_is("avx512") || isa_is("amx");
     return {wide ? f32_avx512 : f32_avx2, static_cast<double>(ROUNDS) * 12 * (wide ? 16 : 8)};
 #else
     return {[] {}, 0};
@@ -81,6 +100,9 @@ peak peak_f32() {
 
 peak peak_i8() {
 #if defined(__x86_64__)
+    if (isa_is("amx")) {
+        return {i8_amx, static_cast<double>(ROUNDS) * 4 * 16 * 16 * 64};
+    }
     const bool wide = isa_is("avx512");
     return {wide ? i8_avx512 : i8_avx2, static_cast<double>(ROUNDS) * 12 * (wide ? 64 : 16)};
 #else

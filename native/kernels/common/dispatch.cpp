@@ -3,11 +3,35 @@
 #include <stdlib.h>
 #include <string.h>
 
+#if defined(__x86_64__) && defined(__linux__)
+#    include <cpuid.h>
+#    include <sys/syscall.h>
+#    include <unistd.h>
+#endif
+
 namespace ggml_ext_cpu {
 
 namespace {
 
-const char * const NAMES[] = {"scalar", "avx2", "avx512", "neon"};
+const char * const NAMES[] = {"scalar", "avx2", "avx512", "neon", "amx"};
+
+#if defined(__x86_64__)
+
+// The processor has INT8 tiles, and the system lets this process use them: Linux gives their state on demand only
+// (its documentation, arch/x86/xstate.rst).
+bool amx_permitted() {
+#    if defined(__linux__)
+    constexpr unsigned AMX_TILE = 1u << 24, AMX_INT8 = 1u << 25; // cpuid 7, edx
+    constexpr long     ARCH_REQ_XCOMP_PERM = 0x1023, XFEATURE_XTILEDATA = 18;
+    unsigned           eax, ebx, ecx, edx;
+    return __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) != 0 && (edx & AMX_TILE) != 0 && (edx & AMX_INT8) != 0 &&
+           syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA) == 0;
+#    else
+    return false;
+#    endif
+}
+
+#endif
 
 bool runs(isa i) {
     switch (i) {
@@ -20,6 +44,8 @@ bool runs(isa i) {
             return runs(isa::avx2) && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                    __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
                    __builtin_cpu_supports("avx512vnni");
+        case isa::amx:
+            return runs(isa::avx512) && amx_permitted();
 #elif defined(__aarch64__)
         case isa::neon:
             return true;
@@ -30,7 +56,7 @@ bool runs(isa i) {
 }
 
 isa choose() {
-    const isa    best_first[] = {isa::avx512, isa::neon, isa::avx2, isa::scalar};
+    const isa    best_first[] = {isa::amx, isa::avx512, isa::neon, isa::avx2, isa::scalar};
     const char * wanted       = getenv("GGML_EXT_CPU_ISA");
     if (wanted != nullptr) {
         for (isa i : best_first) {

@@ -6,7 +6,8 @@
 
 namespace ggml_ext_cpu {
 
-enum class isa : int32_t { scalar, avx2, avx512, neon };
+// amx: the families that have no kernel of their own for it run AVX-512's
+enum class isa : int32_t { scalar, avx2, avx512, neon, amx };
 
 isa active_isa();
 
@@ -24,9 +25,10 @@ isa active_isa();
         extern const type name##_avx2;                                                                                 \
         extern const type name##_avx512
 #    define GGML_EXT_SELECT(name)                                                                                      \
-        (ggml_ext_cpu::active_isa() == ggml_ext_cpu::isa::avx512 ? name##_avx512                                       \
-         : ggml_ext_cpu::active_isa() == ggml_ext_cpu::isa::avx2 ? name##_avx2                                         \
-                                                                 : name##_scalar)
+        (ggml_ext_cpu::active_isa() == ggml_ext_cpu::isa::amx      ? name##_avx512                                     \
+         : ggml_ext_cpu::active_isa() == ggml_ext_cpu::isa::avx512 ? name##_avx512                                     \
+         : ggml_ext_cpu::active_isa() == ggml_ext_cpu::isa::avx2   ? name##_avx2                                       \
+                                                                   : name##_scalar)
 #elif defined(__aarch64__)
 #    define GGML_EXT_DECLARE_KERNELS(type, name)                                                                       \
         extern const type name##_scalar;                                                                               \

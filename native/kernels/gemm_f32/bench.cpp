@@ -14,9 +14,9 @@ void gemm_f32_bench() {
             if (M * N * K > (int64_t{1} << 32)) {
                 continue;
             }
-            std::vector<float> w(static_cast<size_t>(N * K), 0.5f), x(static_cast<size_t>(M * K), 0.25f),
+            bench::lines<float> w(static_cast<size_t>(N * K), 0.5f), x(static_cast<size_t>(M * K), 0.25f),
                 dst(static_cast<size_t>(M * N)), peer(dst);
-            std::vector<char> packed(ggml_ext_cpu_gemm_f32_packed_size(N, K)),
+            bench::lines<char> packed(ggml_ext_cpu_gemm_f32_packed_size(N, K)),
                 scratch(ggml_ext_cpu_gemm_f32_scratch_size(M, N, K));
             ggml_ext_cpu_gemm_f32_pack(N, K, w.data(), static_cast<size_t>(K) * 4, packed.data(), packed.size(), 0, 1);
             const ggml_ext_cpu_gemm_f32_args args = {M,

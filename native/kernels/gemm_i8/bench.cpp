@@ -16,12 +16,12 @@ void gemm_i8_bench() {
             if (M * N * K > (int64_t{1} << 32)) {
                 continue;
             }
-            std::vector<int8_t>  w(static_cast<size_t>(N * K), 3), x(static_cast<size_t>(M * K), 5);
-            std::vector<uint8_t> x_unsigned(x.begin(), x.end());
-            std::vector<float>   x_float(x.size(), 0.3f), x_scale(static_cast<size_t>(M), 0.1f),
+            bench::lines<int8_t>  w(static_cast<size_t>(N * K), 3), x(static_cast<size_t>(M * K), 5);
+            bench::lines<uint8_t> x_unsigned(x.begin(), x.end());
+            bench::lines<float>   x_float(x.size(), 0.3f), x_scale(static_cast<size_t>(M), 0.1f),
                 w_scale(static_cast<size_t>(N), 0.1f), dst(static_cast<size_t>(M * N));
-            std::vector<int32_t> peer(dst.size());
-            std::vector<char>    packed(ggml_ext_cpu_gemm_i8_packed_size(N, K)),
+            bench::lines<int32_t> peer(dst.size());
+            bench::lines<char>    packed(ggml_ext_cpu_gemm_i8_packed_size(N, K)),
                 scratch(ggml_ext_cpu_gemm_i8_scratch_size(M, N, K));
             ggml_ext_cpu_gemm_i8_pack(N, K, w.data(), static_cast<size_t>(K), packed.data(), packed.size(), 0, 1);
             const ggml_ext_cpu_gemm_i8_args     args     = {M,

@@ -5,12 +5,21 @@ namespace {
 
 constexpr char KIND[8] = "gemmi8 ";
 
+const gemm_i8_kernels & selected() {
+#if defined(__x86_64__)
+    if (ggml_ext_cpu::active_isa() == ggml_ext_cpu::isa::amx) {
+        return gemm_i8_amx;
+    }
+#endif
+    return GGML_EXT_SELECT(gemm_i8);
+}
+
 int64_t panel_count(int64_t n) {
-    return (n + GGML_EXT_SELECT(gemm_i8).nr - 1) / GGML_EXT_SELECT(gemm_i8).nr;
+    return (n + selected().nr - 1) / selected().nr;
 }
 
 size_t panel_bytes(int64_t k) {
-    const gemm_i8_kernels & kernels = GGML_EXT_SELECT(gemm_i8);
+    const gemm_i8_kernels & kernels = selected();
     const int64_t           padded  = (k + kernels.k_group - 1) / kernels.k_group * kernels.k_group;
     return static_cast<size_t>(kernels.nr) * (sizeof(int32_t) + static_cast<size_t>(padded));
 }
@@ -41,7 +50,7 @@ int ggml_ext_cpu_gemm_i8_pack(
     if (packed_size < ggml_ext_cpu_gemm_i8_packed_size(N, K)) {
         return GGML_EXT_CPU_SMALL_BUFFER;
     }
-    const gemm_i8_kernels & kernels = GGML_EXT_SELECT(gemm_i8);
+    const gemm_i8_kernels & kernels = selected();
     if (ith == 0) {
         write_head(packed, KIND, N, K);
     }
@@ -58,7 +67,7 @@ int ggml_ext_cpu_gemm_i8_pack(
 
 size_t ggml_ext_cpu_gemm_i8_scratch_size(int64_t M, int64_t N, int64_t K) {
     (void) N; // the block of x alone lives in scratch
-    const gemm_i8_kernels & kernels = GGML_EXT_SELECT(gemm_i8);
+    const gemm_i8_kernels & kernels = selected();
     const int64_t           rows    = M < kernels.mc ? M : kernels.mc;
     const int64_t           k       = K < kernels.kc ? K : kernels.kc;
     const int64_t           groups  = (k + kernels.k_group - 1) / kernels.k_group;
@@ -82,7 +91,7 @@ int ggml_ext_cpu_gemm_i8(
     if (!head_matches(args->packed, KIND, args->N, args->K)) {
         return GGML_EXT_CPU_WRONG_PACKING;
     }
-    const gemm_i8_kernels & kernels = GGML_EXT_SELECT(gemm_i8);
+    const gemm_i8_kernels & kernels = selected();
     const int64_t           m_units = (args->M + kernels.mr - 1) / kernels.mr;
     const tile2d            mine    = share_grid(m_units, panel_count(args->N), kernels.mr, kernels.nr, ith, nth);
     const range             rows    = {mine.m.begin * kernels.mr,

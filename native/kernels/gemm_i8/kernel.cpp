@@ -3,7 +3,7 @@
 
 #include "kernel.h"
 #include "dot.h"
-#include "vmath.h"
+#include "tile_output.h"
 
 namespace {
 
@@ -62,58 +62,6 @@ void pack_rows(const int8_t * x, size_t x_stride, int rows, int64_t depth, char 
 vi wrapping_add(vi a, vi b) {
     typedef uint32_t vu __attribute__((vector_size(sizeof(vi))));
     return vi(vu(a) + vu(b));
-}
-
-struct output {
-    float *       dst; // first element of the tile
-    size_t        stride;
-    const float * x_scale; // of the first row, or null
-    int64_t       x_step;  // 0 where one scale serves all rows
-    const float * w_scale; // of the first column, or null
-    bool          one_w_scale;
-    const float * bias;
-    const char *  start; // of the sums
-    int           columns;
-    bool          first, last;
-    int           activation;
-};
-
-float * row_of(const output & out, int r) {
-    return reinterpret_cast<float *>(reinterpret_cast<char *>(out.dst) + static_cast<size_t>(r) * out.stride);
-}
-
-vf column_scale(const output & out, int first, int n) {
-    return !out.w_scale ? set1(1.0f) : out.one_w_scale ? set1(*out.w_scale) : load_n(out.w_scale + first, n);
-}
-
-// Scales, bias and activation over a tile of finished sums.
-__attribute__((noinline)) void finish(const output & out, int rows) {
-    for (int first = 0; first < out.columns; first += LANES) {
-        const int n = out.columns - first < LANES ? out.columns - first : LANES;
-        const vf  w = column_scale(out, first, n);
-        const vf  b = out.bias ? load_n(out.bias + first, n) : vf{};
-        for (int r = 0; r < rows; r++) {
-            float * c = row_of(out, r) + first;
-            vf      v = to_float(bits(n == LANES ? load(c) : load_n(c, n)));
-            if (out.x_scale) {
-                v = v * set1(out.x_scale[r * out.x_step]);
-            }
-            if (out.w_scale) {
-                v = v * w;
-            }
-            if (out.bias) { // adding zero would turn -0 into 0
-                v = v + b;
-            }
-            if (out.activation == GGML_EXT_CPU_ACT_GELU_ERF) {
-                v = gelu_erf(v);
-            }
-            if (n == LANES) {
-                store(c, v);
-            } else {
-                store_n(c, v, n);
-            }
-        }
-    }
 }
 
 // The sums of a tile that is narrower than NR, added to their starting values or to what is there.
@@ -205,7 +153,7 @@ __attribute__((noinline)) void tile(int64_t groups, const char * x, const int8_t
         store_ragged(out, spilled, MR);
     }
     if (out.last) {
-        finish(out, MR);
+        finish(out, MR, out.dst, out.stride);
     }
 }
 
@@ -238,21 +186,10 @@ void run(const ggml_ext_cpu_gemm_i8_args & args, const char * panels, range rows
                 const int8_t * w     = reinterpret_cast<const int8_t *>(panel + NR * sizeof(int32_t)) + k0 * NR;
                 for (int64_t t = 0; t < tiles; t++) {
                     const range r = share(block_rows, t, tiles);
-                    output      out;
-                    out.stride = args.dst_stride;
-                    out.dst    = reinterpret_cast<float *>(reinterpret_cast<char *>(args.dst) +
-                                                        static_cast<size_t>(m0 + r.begin) * args.dst_stride) +
-                              p * NR;
-                    out.x_step      = args.x_scales == 1 ? 0 : 1;
-                    out.x_scale     = args.x_scale ? args.x_scale + (m0 + r.begin) * out.x_step : nullptr;
-                    out.one_w_scale = args.w_scales == 1;
-                    out.w_scale     = args.w_scale ? args.w_scale + (out.one_w_scale ? 0 : p * NR) : nullptr;
-                    out.bias        = args.bias ? args.bias + p * NR : nullptr;
+                    output      out = output_of(args, m0 + r.begin, p * NR, min64(NR, args.N - p * NR));
                     out.start       = panel;
-                    out.columns     = static_cast<int>(min64(NR, args.N - p * NR));
                     out.first       = kb == 0;
                     out.last        = kb == k_blocks - 1;
-                    out.activation  = args.activation;
                     tile_of<GEMM_MR>(static_cast<int>(r.end - r.begin), groups, scratch + r.begin * groups * 4, w, out);
                 }
             }

@@ -4,8 +4,8 @@
 #include "ggml-ext-kernels/gemm_i8.h"
 #include "partition.h"
 
-// What one instruction set provides. A packed panel is nr int32 starting values of the sums, then, for each
-// group of k_group successive k (the last one padded with zeros), nr columns of k_group bytes.
+// What one instruction set provides. A packed panel is nr int32 starting values of the sums, then nr columns of K bytes, padded with
+// zeros to a multiple of k_group, in the order that the kernel reads.
 struct gemm_i8_kernels {
     int     mr, nr, k_group;
     int64_t mc, kc;
@@ -16,3 +16,6 @@ struct gemm_i8_kernels {
 };
 
 GGML_EXT_DECLARE_KERNELS(gemm_i8_kernels, gemm_i8);
+#if defined(__x86_64__)
+extern const gemm_i8_kernels gemm_i8_amx;
+#endif

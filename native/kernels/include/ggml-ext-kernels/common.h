@@ -30,8 +30,8 @@ enum ggml_ext_cpu_status {
 // A sentence in English for a status; never NULL.
 const char * ggml_ext_cpu_status_text(int status);
 
-// The instruction set that all kernels of this process use: "scalar", "avx2", "avx512" or "neon".
-// avx512 means F, BW, DQ, VL and VNNI together. The environment variable GGML_EXT_CPU_ISA, read once,
+// The instruction set that all kernels of this process use: "scalar", "avx2", "avx512", "amx" or "neon".
+// avx512 means F, BW, DQ, VL and VNNI together; amx adds INT8 tiles, which gemm_i8 uses. The environment variable GGML_EXT_CPU_ISA, read once,
 // lowers the choice; a value that the machine cannot run is ignored.
 const char * ggml_ext_cpu_isa(void);
 

@@ -1,0 +1,155 @@
+// The INT8 product on AMX tiles: one of x is up to 16 rows of 64 k, one of w 16 groups of 4 k of 16 columns, and one instruction
+// adds the products of 64 k to 16 x 16 sums, signed by signed, exact modulo 2^32. Packed panels are those of AVX-512 (32
+// columns, groups of 4 k), padded with zeros to whole tiles; their starting values are zero.
+
+#include "kernel.h"
+#include "tile_output.h"
+
+namespace {
+
+constexpr int     NR       = 2 * LANES;
+constexpr int     ROWS     = 16; // of a tile
+constexpr int     K_GROUP  = 4;
+constexpr int64_t K_TILE   = 64;
+constexpr int64_t MC       = 128; // a panel is read once for so many rows
+constexpr int64_t KC       = GGML_EXT_CPU_GEMM_I8_MAX_K; // K is not cut
+constexpr int     W_STRIDE = NR * K_GROUP;
+
+// Tiles 0 to 3 are the sums of two by two tiles, 4 and 5 two of x, 6 and 7 two of w. The instructions want their numbers as literals.
+struct alignas(64) tile_config {
+    uint8_t  palette = 1, start_row = 0, reserved[14] = {};
+    uint16_t column_bytes[16] = {};
+    uint8_t  rows[16]         = {};
+};
+
+// GCC's tile intrinsics do not say what memory they read: what is written before must be there.
+inline void finish_writes() {
+    __asm__ volatile("" ::: "memory");
+}
+
+void configure(int rows) {
+    const int   first = rows < ROWS ? rows : ROWS, second = rows - first;
+    const int   of_tile[8] = {first, first, second, second, first, second, ROWS, ROWS};
+    tile_config config;
+    for (int i = 0; i < 8; i++) {
+        config.rows[i]         = static_cast<uint8_t>(of_tile[i]);
+        config.column_bytes[i] = of_tile[i] > 0 ? 64 : 0;
+    }
+    finish_writes();
+    _tile_loadconfig(&config);
+}
+
+int64_t tiles_of(int64_t k) {
+    return (k + K_TILE - 1) / K_TILE;
+}
+
+size_t panel_bytes(int64_t k) {
+    return NR * (sizeof(int32_t) + static_cast<size_t>(tiles_of(k) * K_TILE));
+}
+
+void pack_panel(const int8_t * w, size_t w_stride, int64_t columns, int64_t k, char * panel) {
+    int8_t * out = reinterpret_cast<int8_t *>(panel + NR * sizeof(int32_t));
+    memset(panel, 0, panel_bytes(k));
+    for (int64_t j = 0; j < columns; j++) {
+        const int8_t * row = w + static_cast<size_t>(j) * w_stride;
+        for (int64_t i = 0; i < k; i++) {
+            out[(i / K_GROUP * NR + j) * K_GROUP + i % K_GROUP] = row[i];
+        }
+    }
+}
+
+// rows rows of x, at most a tile's, as the tiles that they make: 64 bytes of each row, then the next 64 of each.
+void pack_rows(const int8_t * x, size_t x_stride, int rows, int64_t depth, char * out) {
+    for (int r = 0; r < rows; r++, x += x_stride) {
+        char *  to = out + r * K_TILE;
+        int64_t i  = 0;
+        for (; i + K_TILE <= depth; i += K_TILE, to += rows * K_TILE) {
+            memcpy(to, x + i, K_TILE);
+        }
+        if (i < depth) {
+            memset(to, 0, K_TILE);
+            memcpy(to, x + i, static_cast<size_t>(depth - i));
+        }
+    }
+}
+
+// A pair of tiles of sums by two tiles of columns, row by row.
+struct alignas(64) sums_of_pair {
+    int32_t of[2 * ROWS][NR];
+};
+
+// One or two tiles of rows by two of columns: all of K.
+template <bool TWO>
+void multiply(int64_t k_tiles, const char * x0, size_t rows0, const char * x1, size_t rows1, const int8_t * w, sums_of_pair & sums) {
+    finish_writes();
+    _tile_zero(0);
+    _tile_zero(1);
+    if constexpr (TWO) {
+        _tile_zero(2);
+        _tile_zero(3);
+    }
+    for (int64_t t = 0; t < k_tiles; t++) {
+        _tile_loadd(6, w, W_STRIDE);
+        _tile_loadd(4, x0, K_TILE);
+        _tile_dpbssd(0, 4, 6);
+        _tile_loadd(7, w + 64, W_STRIDE);
+        _tile_dpbssd(1, 4, 7);
+        if constexpr (TWO) {
+            _tile_loadd(5, x1, K_TILE);
+            _tile_dpbssd(2, 5, 6);
+            _tile_dpbssd(3, 5, 7);
+            x1 += rows1 * K_TILE;
+        }
+        x0 += rows0 * K_TILE;
+        w += ROWS * W_STRIDE;
+    }
+    constexpr size_t STRIDE = sizeof(sums.of[0]);
+    _tile_stored(0, sums.of[0], STRIDE);
+    _tile_stored(1, sums.of[0] + LANES, STRIDE);
+    if constexpr (TWO) {
+        _tile_stored(2, sums.of[ROWS], STRIDE);
+        _tile_stored(3, sums.of[ROWS] + LANES, STRIDE);
+    }
+}
+
+void run(const ggml_ext_cpu_gemm_i8_args & args, const char * panels, range rows, range panel_range, char * scratch) {
+    constexpr int64_t PAIR    = 2 * ROWS;
+    const int64_t     k_tiles = tiles_of(args.K);
+    sums_of_pair      sums;
+    for (int64_t m0 = rows.begin; m0 < rows.end; m0 += MC) {
+        const int64_t block_rows = min64(MC, rows.end - m0);
+        for (int64_t r = 0; r < block_rows; r += ROWS) {
+            pack_rows(args.x + static_cast<size_t>(m0 + r) * args.x_stride, args.x_stride,
+                      static_cast<int>(min64(ROWS, block_rows - r)), args.K, scratch + r * k_tiles * K_TILE);
+        }
+        // pairs of whole tiles first: another number of rows is another configuration
+        const int64_t whole   = block_rows / PAIR * PAIR;
+        const range   parts[] = {{0, whole}, {whole, block_rows}};
+        for (const range part : parts) {
+            if (part.begin == part.end) {
+                continue;
+            }
+            const int    tile_rows = static_cast<int>(min64(PAIR, part.end - part.begin));
+            const size_t rows0 = static_cast<size_t>(min64(ROWS, tile_rows)), rows1 = static_cast<size_t>(tile_rows) - rows0;
+            configure(tile_rows);
+            for (int64_t p = panel_range.begin; p < panel_range.end; p++) {
+                const int8_t * w = reinterpret_cast<const int8_t *>(panels + static_cast<size_t>(p) * panel_bytes(args.K) + NR * sizeof(int32_t));
+                for (int64_t r = part.begin; r < part.end; r += tile_rows) {
+                    const char * x0 = scratch + r * k_tiles * K_TILE;
+                    if (rows1 > 0) {
+                        multiply<true>(k_tiles, x0, rows0, x0 + rows0 * static_cast<size_t>(k_tiles * K_TILE), rows1, w, sums);
+                    } else {
+                        multiply<false>(k_tiles, x0, rows0, nullptr, 0, w, sums);
+                    }
+                    finish(output_of(args, m0 + r, p * NR, min64(NR, args.N - p * NR)), tile_rows, sums.of, sizeof(sums.of[0]));
+                }
+            }
+        }
+    }
+    _tile_release();
+}
+
+} // namespace
+
+// padded to whole tiles of k
+const gemm_i8_kernels GGML_EXT_KERNELS(gemm_i8) = {ROWS, NR, K_TILE, MC, KC, sizeof(int8_t), pack_panel, run};

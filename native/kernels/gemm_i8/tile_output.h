@@ -1,0 +1,83 @@
+#pragma once
+
+// Where a tile of sums goes, and what is made of it: scales, bias, activation.
+
+#include "ggml-ext-kernels/gemm_i8.h"
+#include "vmath.h"
+
+namespace {
+
+struct output {
+    float *       dst; // first element of the tile
+    size_t        stride;
+    const float * x_scale; // of the first row, or null
+    int64_t       x_step;  // 0 where one scale serves all rows
+    const float * w_scale; // of the first column, or null
+    bool          one_w_scale;
+    const float * bias;
+    const char *  start; // of the sums
+    int           columns;
+    bool          first, last;
+    int           activation;
+};
+
+// The tile of `columns` columns that begins at row m and column n.
+output output_of(const ggml_ext_cpu_gemm_i8_args & args, int64_t m, int64_t n, int64_t columns) {
+    output out      = {};
+    out.stride      = args.dst_stride;
+    out.dst         = reinterpret_cast<float *>(reinterpret_cast<char *>(args.dst) + static_cast<size_t>(m) * args.dst_stride) + n;
+    out.x_step      = args.x_scales == 1 ? 0 : 1;
+    out.x_scale     = args.x_scale ? args.x_scale + m * out.x_step : nullptr;
+    out.one_w_scale = args.w_scales == 1;
+    out.w_scale     = args.w_scale ? args.w_scale + (out.one_w_scale ? 0 : n) : nullptr;
+    out.bias        = args.bias ? args.bias + n : nullptr;
+    out.columns     = static_cast<int>(columns);
+    out.activation  = args.activation;
+    return out;
+}
+
+float * row_of(const output & out, int r) {
+    return reinterpret_cast<float *>(reinterpret_cast<char *>(out.dst) + static_cast<size_t>(r) * out.stride);
+}
+
+// The first n of LANES values, the others zero. All of them, the usual case, is one instruction.
+vf load_first(const float * p, int n) {
+    return n == LANES ? load(p) : load_n(p, n);
+}
+
+vf column_scale(const output & out, int first, int n) {
+    return !out.w_scale ? set1(1.0f) : out.one_w_scale ? set1(*out.w_scale) : load_first(out.w_scale + first, n);
+}
+
+// Scales, bias and activation over a tile of finished sums, `sums_stride` bytes from row to row; they may lie where the results go.
+__attribute__((noinline)) void finish(const output & out, int rows, const void * sums, size_t sums_stride) {
+    for (int first = 0; first < out.columns; first += LANES) {
+        const int n = out.columns - first < LANES ? out.columns - first : LANES;
+        const vf  w = column_scale(out, first, n);
+        const vf  b = out.bias ? load_first(out.bias + first, n) : vf{};
+        for (int r = 0; r < rows; r++) {
+            const char * row = static_cast<const char *>(sums) + static_cast<size_t>(r) * sums_stride;
+            float *      c   = row_of(out, r) + first;
+            vf           v   = to_float(bits(load_first(reinterpret_cast<const float *>(row) + first, n)));
+            if (out.x_scale) {
+                v = v * set1(out.x_scale[r * out.x_step]);
+            }
+            if (out.w_scale) {
+                v = v * w;
+            }
+            if (out.bias) { // adding zero would turn -0 into 0
+                v = v + b;
+            }
+            if (out.activation == GGML_EXT_CPU_ACT_GELU_ERF) {
+                v = gelu_erf(v);
+            }
+            if (n == LANES) {
+                store(c, v);
+            } else {
+                store_n(c, v, n);
+            }
+        }
+    }
+}
+
+} // namespace
