@@ -2,7 +2,15 @@
 
 #include "support/status.h"
 
+#include <algorithm>
+
 namespace ggml_ext::cuda {
+
+namespace {
+
+constexpr int SHARED_MEMORY_AS_IT_COMES = 48 * 1024; // of a block, static and dynamic
+
+} // namespace
 
 int module::load(std::shared_ptr<const cuda::device> device, const std::string & image, std::unique_ptr<module> & out) {
     const driver & cu = *device->cu;
@@ -77,7 +85,7 @@ int module::describe(const std::string & name, function & out) const {
     }
     out.static_shared_memory          = static_cast<size_t>(static_shared);
     out.local_memory                  = static_cast<size_t>(local);
-    out.dynamic_shared_memory_allowed = static_cast<size_t>(dynamic);
+    out.dynamic_shared_memory_allowed = static_cast<size_t>(std::max(0, std::min(dynamic, SHARED_MEMORY_AS_IT_COMES - static_shared)));
     out.dynamic_shared_memory_limit   = most > static_shared ? static_cast<size_t>(most - static_shared) : 0;
     return GGML_EXT_STATUS_SUCCESS;
 }

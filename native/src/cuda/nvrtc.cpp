@@ -7,14 +7,14 @@
 
 #include <algorithm>
 
-struct _nvrtcProgram;
+struct nvrtc_program;
 
 namespace ggml_ext::cuda {
 
 namespace {
 
 using nvrtcResult  = int; // 0: success
-using nvrtcProgram = _nvrtcProgram *;
+using nvrtcProgram = nvrtc_program *;
 
 constexpr nvrtcResult NVRTC_ERROR_INVALID_OPTION = 5;
 constexpr nvrtcResult NVRTC_ERROR_COMPILATION    = 6;
