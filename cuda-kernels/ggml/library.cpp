@@ -2,63 +2,9 @@
 
 #include <cuda_runtime_api.h>
 
-#include <memory>
 #include <new>
 
 namespace cuda_ops {
-
-registrar::~registrar() {
-    for (auto it = all_.rbegin(); it != all_.rend(); ++it) {
-        ggml_ext_unregister(*it);
-    }
-}
-
-void registrar::op(const char * name, size_t attrs_size, ggml_ext_infer infer) {
-    if (status_ != GGML_EXT_STATUS_SUCCESS) {
-        return;
-    }
-    ggml_ext_op_desc desc{};
-    desc.struct_size               = sizeof(desc);
-    desc.name                      = name;
-    desc.attrs_size                = attrs_size;
-    desc.infer                     = infer;
-    ggml_ext_registration * handle = nullptr;
-    status_                        = ggml_ext_register_op(&desc, &handle);
-    if (status_ == GGML_EXT_STATUS_SUCCESS) {
-        all_.push_back(handle);
-    } else if (status_ == GGML_EXT_STATUS_DUPLICATE) {
-        status_ = GGML_EXT_STATUS_SUCCESS;
-    }
-}
-
-void registrar::kernel(ggml_ext_kernel_desc desc, uint32_t more_flags) {
-    if (status_ != GGML_EXT_STATUS_SUCCESS) {
-        return;
-    }
-    auto known                     = std::make_unique<device>(device_);
-    desc.struct_size               = sizeof(desc);
-    desc.user_data                 = known.get();
-    desc.release                   = [](void * p) { delete static_cast<device *>(p); };
-    ggml_ext_registration * handle = nullptr;
-    status_ = ggml_ext_register_kernel_ex(device_.ggml, &desc,
-                                          GGML_EXT_KERNEL_CAPTURE_SAFE | GGML_EXT_KERNEL_REPLAY_REUSABLE | more_flags, &handle);
-    if (status_ == GGML_EXT_STATUS_SUCCESS) {
-        known.release();
-        all_.push_back(handle);
-    }
-}
-
-int registrar::hand_over(ggml_ext_add_registration add, void * context) {
-    for (ggml_ext_registration * handle : all_) {
-        if (status_ == GGML_EXT_STATUS_SUCCESS) {
-            status_ = add(handle, context);
-        }
-    }
-    if (status_ == GGML_EXT_STATUS_SUCCESS) {
-        all_.clear();
-    }
-    return status_;
-}
 
 int stream_of(const ggml_ext_exec_params & params, const device & d, void *& stream) {
     ggml_ext_cuda_context context{};

@@ -5,12 +5,11 @@
 #include "ggml-ext-cpu-ops.h"
 #include "ggml-ext-cuda-kernels.h"
 #include "node.h"
-
-#include <vector>
+#include "registrar.h"
 
 namespace cuda_ops {
 
-using namespace cpu_ops; // of node.h
+using namespace cpu_ops; // of what the CPU library has in common with this one
 
 // What is known of the device; kernels get it as their user data.
 struct device {
@@ -21,25 +20,17 @@ struct device {
     ggml_ext_cuda_blas_v1_t    blas       = nullptr;
 };
 
-// Registrations of one device, withdrawn again unless they are handed over.
-class registrar {
+class registrar : public device_registrar {
 public:
-    explicit registrar(const device & d) : device_(d) {}
-    ~registrar();
-    registrar(const registrar &)             = delete;
-    registrar & operator=(const registrar &) = delete;
+    explicit registrar(const device & d) : device_registrar(d.ggml), device_(d) {}
 
-    // After a failure the others do nothing.
-    void op(const char * name, size_t attrs_size, ggml_ext_infer infer); // one that is there already is right
-    // what they record depends on metadata and addresses alone
-    void kernel(ggml_ext_kernel_desc desc, uint32_t more_flags = 0);
-
-    int hand_over(ggml_ext_add_registration add, void * context);
+    // What a kernel records depends on metadata and addresses alone. Its user_data points to a device.
+    void kernel(const ggml_ext_kernel_desc & desc, uint32_t more_flags = 0) {
+        register_kernel(desc, GGML_EXT_KERNEL_CAPTURE_SAFE | GGML_EXT_KERNEL_REPLAY_REUSABLE | more_flags, device_);
+    }
 
 private:
-    const device &                       device_;
-    std::vector<ggml_ext_registration *> all_;
-    int                                  status_ = GGML_EXT_STATUS_SUCCESS;
+    const device & device_;
 };
 
 // The stream of an execution. A status.

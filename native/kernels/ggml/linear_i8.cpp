@@ -156,12 +156,7 @@ static_assert(LINEAR_I8_MAX_K == GGML_EXT_CPU_GEMM_I8_MAX_K);
 } // namespace
 
 void register_linear_i8(registrar & r, const shared_weights & weights) {
-    ggml_ext_op_desc op{};
-    op.struct_size = sizeof(op);
-    op.name        = GGML_EXT_OP_LINEAR_I8;
-    op.attrs_size  = sizeof(ggml_ext_linear_i8_attrs);
-    op.infer       = infer_linear;
-    r.op(op);
+    r.op(GGML_EXT_OP_LINEAR_I8, sizeof(ggml_ext_linear_i8_attrs), infer_linear);
 
     ggml_ext_kernel_desc desc{};
     desc.name     = "cpu.linear_i8";

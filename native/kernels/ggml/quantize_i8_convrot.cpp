@@ -59,12 +59,7 @@ size_t convrot_size(int64_t M, int64_t K) {
 }
 
 void register_quantize_i8_convrot(registrar & r) {
-    ggml_ext_op_desc op{};
-    op.struct_size = sizeof(op);
-    op.name        = GGML_EXT_OP_QUANTIZE_I8_CONVROT;
-    op.attrs_size  = sizeof(ggml_ext_quantize_i8_convrot_attrs);
-    op.infer       = infer_convrot;
-    r.op(op);
+    r.op(GGML_EXT_OP_QUANTIZE_I8_CONVROT, sizeof(ggml_ext_quantize_i8_convrot_attrs), infer_convrot);
 
     ggml_ext_kernel_desc desc{};
     desc.name     = "cpu.quantize_i8_convrot";

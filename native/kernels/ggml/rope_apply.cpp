@@ -21,12 +21,7 @@ int run(const ggml_ext_exec_params * params, int32_t /* phase */, int32_t ith, i
 } // namespace
 
 void register_rope_apply(registrar & r) {
-    ggml_ext_op_desc op{};
-    op.struct_size = sizeof(op);
-    op.name        = GGML_EXT_OP_ROPE_APPLY;
-    op.attrs_size  = sizeof(ggml_ext_rope_apply_attrs);
-    op.infer       = infer_rope_apply;
-    r.op(op);
+    r.op(GGML_EXT_OP_ROPE_APPLY, sizeof(ggml_ext_rope_apply_attrs), infer_rope_apply);
 
     ggml_ext_kernel_desc desc{};
     desc.name     = "cpu.rope_apply";
