@@ -77,7 +77,7 @@ void check_in_graph(ggml_ext_cuda_module * module) {
 
 void check_message(const char * part) {
     const std::string message = ggml_ext_last_error();
-    CHECK_MESSAGE(message.find(part) != std::string::npos, "\"" << message << "\" lacks \"" << part << "\"");
+    CHECK_MESSAGE(message.find(part) != std::string::npos, "\"" << message << "\" lacks \"" << std::string(part) << "\"");
 }
 
 } // namespace

@@ -102,7 +102,7 @@ struct registered_module_swish {
 
 inline void check_message(const char * part) {
     const std::string message = ggml_ext_last_error();
-    CHECK_MESSAGE(message.find(part) != std::string::npos, "\"" << message << "\" lacks \"" << part << "\"");
+    CHECK_MESSAGE(message.find(part) != std::string::npos, "\"" << message << "\" lacks \"" << std::string(part) << "\"");
 }
 
 } // namespace ggml_ext::test

@@ -18,7 +18,7 @@ TEST_CASE("COMPAT-3: a CUDA library without code for the device is refused by na
     CHECK(ggml_ext_attach_device(device) == GGML_EXT_STATUS_UNSUPPORTED);
     const std::string message = ggml_ext_last_error();
     for (const char * part : {"CUDA0", "fake_ggml_cuda_others.so", "sm_90", "CUDA 13.0", "sm_86, sm_120a, PTX 9.1 for compute_86"}) {
-        CHECK_MESSAGE(message.find(part) != std::string::npos, message << " lacks " << part);
+        CHECK_MESSAGE(message.find(part) != std::string::npos, message << " lacks " << std::string(part));
     }
     CHECK_FALSE(ggml_ext_is_attached(device));
 
