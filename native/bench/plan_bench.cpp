@@ -191,7 +191,7 @@ int main(int argc, char ** argv) {
     };
     row rows[] = {{&overrides, "overrides", 1000, 100, {}, {}}, {&groups, "fused groups", 1000, 200, {}, {}},
                   {&groups, "fused groups", 250, 50, {}, {}},   {&groups, "fused groups", 500, 100, {}, {}},
-                  {&groups, "fused groups", 2000, 400, {}, {}}, {&groups, "fused groups", 4000, 800, {}, {}}};
+                  {&groups, "fused groups", 2000, 400, {}, {}}, {&groups, "fused groups", 4000, 800, {}, {}},};
     const int rounds = argc > 1 ? std::atoi(argv[1]) : 20;
     const int only   = argc > 2 ? std::atoi(argv[2]) : -1;
 

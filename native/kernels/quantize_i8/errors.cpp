@@ -7,7 +7,7 @@
 void quantize_i8_errors() {
     table_head("quantize_i8 (abs: steps, rel: row scale)");
     const int64_t shapes[][3] = {{8, 384, 1},     {8, 384, 64},    {8, 1536, 256}, {8, 3840, 256},
-                                 {4, 10240, 256}, {2, 28672, 256}, {8, 384, 4},    {8, 384, 16}};
+                                 {4, 10240, 256}, {2, 28672, 256}, {8, 384, 4},    {8, 384, 16},};
     for (const auto & [M, K, group] : shapes) {
         const auto                          x = test::uniform(static_cast<size_t>(M * K), 1);
         std::vector<int8_t>                 q(static_cast<size_t>(M * K));

@@ -68,16 +68,16 @@ bool probe_tables(ggml & g, std::string & why) {
     ggml_tensor *  tensor = fn.ggml_add(ctx.get(), ctx.new_f32(4), ctx.new_f32(4));
     ggml_cgraph *  graph  = fn.ggml_new_graph_custom(ctx.get(), 4, false);
 
-    return find_word("ggml_backend_dev_init", [&] { fn.ggml_backend_dev_init(device, nullptr); }, s.dev_init_backend, why) &&
-           find_word("ggml_backend_dev_supports_op", [&] { fn.ggml_backend_dev_supports_op(device, tensor); }, s.dev_supports_op, why) &&
-           find_word("ggml_backend_dev_offload_op", [&] { fn.ggml_backend_dev_offload_op(device, tensor); }, s.dev_offload_op, why) &&
-           find_word("ggml_backend_free", [&] { fn.ggml_backend_free(backend); }, s.backend_free, why) &&
-           find_word("ggml_backend_graph_compute_async", [&] { fn.ggml_backend_graph_compute_async(backend, graph); },
-                     s.backend_graph_compute, why) &&
-           find_word("ggml_backend_event_record", [&] { fn.ggml_backend_event_record(&event, backend); }, s.backend_event_record, why) &&
-           find_word("ggml_backend_event_wait", [&] { fn.ggml_backend_event_wait(backend, &event); }, s.backend_event_wait, why) &&
-           find_word("ggml_backend_reg_get_proc_address", [&] { fn.ggml_backend_reg_get_proc_address(reg, "ggml_ext_probe"); },
-                     s.reg_get_proc_address, why);
+    const auto find = [&](const char * function, const auto & call, auto & slot) { return find_word(function, call, slot, why); };
+    bool found = find("ggml_backend_dev_init", [&] { fn.ggml_backend_dev_init(device, nullptr); }, s.dev_init_backend);
+    found      = found && find("ggml_backend_dev_supports_op", [&] { fn.ggml_backend_dev_supports_op(device, tensor); }, s.dev_supports_op);
+    found      = found && find("ggml_backend_dev_offload_op", [&] { fn.ggml_backend_dev_offload_op(device, tensor); }, s.dev_offload_op);
+    found      = found && find("ggml_backend_free", [&] { fn.ggml_backend_free(backend); }, s.backend_free);
+    found      = found && find("ggml_backend_graph_compute_async", [&] { fn.ggml_backend_graph_compute_async(backend, graph); }, s.backend_graph_compute);
+    found      = found && find("ggml_backend_event_record", [&] { fn.ggml_backend_event_record(&event, backend); }, s.backend_event_record);
+    found      = found && find("ggml_backend_event_wait", [&] { fn.ggml_backend_event_wait(backend, &event); }, s.backend_event_wait);
+    found      = found && find("ggml_backend_reg_get_proc_address", [&] { fn.ggml_backend_reg_get_proc_address(reg, "ggml_ext_probe"); }, s.reg_get_proc_address);
+    return found;
 }
 
 } // namespace ggml_ext::abi

@@ -18,10 +18,9 @@ kernel::~kernel() {
 namespace {
 
 bool valid_name(const char * name) {
-    const size_t length = std::strlen(name);
-    return length > 0 && length < GGML_EXT_MAX_NAME && std::all_of(name, name + length, [](unsigned char c) {
-               return std::isalnum(c) != 0 || c == '.' || c == '_' || c == '-';
-           });
+    const size_t length  = std::strlen(name);
+    const auto   allowed = [](unsigned char c) { return std::isalnum(c) != 0 || c == '.' || c == '_' || c == '-'; };
+    return length > 0 && length < GGML_EXT_MAX_NAME && std::all_of(name, name + length, allowed);
 }
 
 int check_name(const char * what, const char * name) {

@@ -500,10 +500,11 @@ TEST_CASE("SERV-2: the parallel service stops when the backend's abort callback 
             }
             return 0;
         };
-        first = parallel(p->backend, clean, nullptr);
-        return first != 0 ? first : parallel(p->backend, [](void * context, int32_t ith, int32_t nth) {
+        const auto swish = [](void * context, int32_t ith, int32_t nth) {
             return run_swish(static_cast<const ggml_ext_exec_params *>(context), 0, ith, nth, nullptr);
-        }, const_cast<ggml_ext_exec_params *>(p));
+        };
+        first = parallel(p->backend, clean, nullptr);
+        return first != 0 ? first : parallel(p->backend, swish, const_cast<ggml_ext_exec_params *>(p));
     };
     registration kernel;
     REQUIRE_OK(ggml_ext_register_kernel(stock().cpu, &desc, &kernel.handle));

@@ -67,7 +67,7 @@ TEST_CASE("GEMM-1: against double precision the override errs at most twice as m
         std::vector<int64_t> x;
     } shapes[] = {{16, 17, {16, 16}}, {384, 384, {384, 16}},  {384, 1536, {384, 33}},       {1536, 384, {1536, 65}},
                   {7, 5, {7, 9}},     {130, 131, {130, 150}}, {64, 48, {64, 3, 5, 2}},      {3, 51865, {3, 8}},
-                  {32, 24, {32, 12, 1, 3}}, {8, 16, {8, 70, 100, 10}}};
+                  {32, 24, {32, 12, 1, 3}}, {8, 16, {8, 70, 100, 10}},};
     for (const auto & s : shapes) {
         CAPTURE(s.K);
         CAPTURE(s.N);

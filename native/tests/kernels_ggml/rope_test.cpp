@@ -227,7 +227,7 @@ TEST_CASE("ROPE-1: malformed sources are refused with the reason") {
         int                  type;
         int32_t              pairs, first;
     } cases[] = {{"pairs is 2", {2, 2, 32, 5}, F32, 2, 0},          {"pe has 4 positions", {2, 2, 32, 4}, F32, 0, 0}, {"pe has type 1", {2, 2, 32, 5}, F16, 0, 0},
-                 {"shape [4, 32", {4, 32, 5}, F32, 0, 0},           {"features 2 to 66", {2, 2, 32, 5}, F32, 0, 2},   {"features 3 to 7", {2, 2, 2, 5}, F32, 0, 3}};
+                 {"shape [4, 32", {4, 32, 5}, F32, 0, 0},           {"features 2 to 66", {2, 2, 32, 5}, F32, 0, 2},   {"features 3 to 7", {2, 2, 2, 5}, F32, 0, 3},};
     for (const auto & c : cases) {
         CAPTURE(c.reason);
         CHECK(rope_apply(b, x, b.weight(c.type, c.pe), c.pairs, c.first) == nullptr);
