@@ -5,6 +5,7 @@
 #                                                   script into FOLDER, to be brought to the GPU
 #   cuda-tests.sh run FOLDER                        there: all tests, each in a process of its own, then figures, then the memory
 #                                                   and race checkers where they are installed
+#   cuda-tests.sh bench FOLDER                      there: all figures, those of the kernels without ggml included
 # Needs on the GPU machine: the driver, libcudart and libcublas of the CUDA major version that ggml was built with. Cases with
 # CUDA source text need libnvrtc too, and are skipped without it.
 set -uo pipefail
@@ -14,7 +15,7 @@ pack() {
     root="$(realpath "$(dirname "${BASH_SOURCE[0]}")/..")"
     mkdir -p "$folder/bin" "$folder/ggml"
     cp "$build"/lib/cuda-ggml-tests "$build"/lib/cuda-ggml-bench "$build"/lib/libggml-ext.so "$build"/lib/libggml-ext-cuda.so \
-        "$build"/tests/cuda-kernel-tests "$folder/bin/" || exit 1
+        "$build"/tests/cuda-kernel-tests "$build"/bench/cuda-kernel-bench "$folder/bin/" || exit 1
     # the documentation's kernel library with CUDA source text in it, for the figures
     "${CC:-cc}" -std=c11 -O2 -shared -fPIC -I "$root/native/include" "$root/examples/src/test/c/swish_cuda.c" -o "$folder/bin/libswish-cuda.so" \
         "$folder/bin/libggml-ext.so" || exit 1
@@ -62,25 +63,30 @@ check() {
     fi
 }
 
+enter() {
+    cd "$1" || exit 1
+    [[ -d jre ]] || tar -xJf jre.tar.xz || exit 1
+    export GGML_EXT_TEST_GGML_DIR="$PWD/ggml" GGML_NO_BACKTRACE=1 LD_LIBRARY_PATH="$PWD/ggml:${LD_LIBRARY_PATH:-}"
+    nvidia-smi --query-gpu=name,driver_version,compute_cap --format=csv,noheader
+}
+
 run_java() {
-    [[ -d jre ]] || tar -xJf jre.tar.xz
     GGML_HOME="$PWD/ggml" GGML_EXT_LIBRARY="$PWD/bin/libggml-ext.so" timeout 120 \
         jre/bin/java --enable-native-access=ALL-UNNAMED -cp "java/bindings:java/classes:java/tests:java/lib/*" \
         org.junit.platform.console.ConsoleLauncher execute --disable-banner --details=tree --fail-if-no-tests \
         --scan-classpath=java/tests --include-tag=cuda --disable-ansi-colors || failed=1
 }
 
-# figures of kernels described in Java
-bench_java() {
+# figures of the layer, and of kernels described in Java
+figures() {
+    timeout 90 bin/cuda-ggml-bench
     GGML_HOME="$PWD/ggml" GGML_EXT_LIBRARY="$PWD/bin/libggml-ext.so" timeout 120 \
         jre/bin/java --enable-native-access=ALL-UNNAMED -Dorg.slf4j.simpleLogger.defaultLogLevel=warn \
         -cp "java/bindings:java/classes:java/tests:java/lib/*" org.ggmlext.ext.CudaReplayBench bin/libswish-cuda.so
 }
 
 run() {
-    cd "$1" || exit 1
-    export GGML_EXT_TEST_GGML_DIR="$PWD/ggml" GGML_NO_BACKTRACE=1 LD_LIBRARY_PATH="$PWD/ggml:${LD_LIBRARY_PATH:-}"
-    nvidia-smi --query-gpu=name,driver_version,compute_cap --format=csv,noheader
+    enter "$1"
     check "kernels without ggml" 120 bin/cuda-kernel-tests
     local cases name
     mapfile -t cases < <(bin/cuda-ggml-tests --list-test-cases | sed -n '/^===/,/^===/p' | grep -v '^===')
@@ -91,8 +97,7 @@ run() {
         [[ "$name" == CAP* || "$name" == AOT* ]] && GGML_CUDA_DISABLE_GRAPHS=1 check "no graphs: $name" 60 bin/cuda-ggml-tests --test-case="${name//,/*}"
     done
     run_java
-    timeout 90 bin/cuda-ggml-bench
-    bench_java
+    figures
     if command -v compute-sanitizer >/dev/null; then
         check "memcheck" 70 compute-sanitizer --tool memcheck --error-exitcode 9 bin/cuda-ggml-tests --test-case="ROPE-1*,ROPE-3*,I8-2*,ROT*"
         check "racecheck" 60 compute-sanitizer --tool racecheck --error-exitcode 9 bin/cuda-ggml-tests --test-case="ROPE-3*,ROT*"
@@ -100,8 +105,15 @@ run() {
     exit "$failed"
 }
 
+bench() {
+    enter "$1"
+    bin/cuda-kernel-bench
+    figures
+}
+
 case "${1:-}" in
     pack) shift && pack "$@" ;;
     run) shift && run "$@" ;;
-    *) sed -n '2,10s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" && exit 2 ;;
+    bench) shift && bench "$@" ;;
+    *) sed -n '2,11s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" && exit 2 ;;
 esac

@@ -6,9 +6,13 @@
 #include "fake_cuda.h"
 #include "support/table_words.h"
 
+#include <link.h>
+
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
+#include <string>
 
 namespace {
 
@@ -62,9 +66,26 @@ void swish(const fake_cuda_kernel_run * r) {
     }
 }
 
+// The ggml that loads us is the one that the devices are made from.
+std::string folder_of_ggml() {
+    std::string folder;
+    dl_iterate_phdr(
+        [](dl_phdr_info * info, size_t, void * out) {
+            const std::string path = info->dlpi_name;
+            const size_t      name = path.rfind("/libggml-base.so");
+            if (name != std::string::npos) {
+                *static_cast<std::string *>(out) = path.substr(0, name);
+            }
+            return name != std::string::npos ? 1 : 0;
+        },
+        &folder);
+    return folder;
+}
+
 } // namespace
 
 extern "C" __attribute__((visibility("default"))) ggml_backend_reg * ggml_backend_init() {
+    setenv("GGML_EXT_TEST_GGML_DIR", folder_of_ggml().c_str(), 1);
     fake_cuda_set_kernel("test_affine", affine);
     fake_cuda_set_kernel("test_values", values);
     fake_cuda_set_kernel("test_mul_add", mul_add);
