@@ -17,7 +17,7 @@ void check(int status);
 
 // Device memory filled with uniform floats of [-1, 1), for as long as the program runs.
 class memory {
-  public:
+public:
     explicit memory(size_t bytes);
     ~memory();
     memory(const memory &)             = delete;
@@ -27,7 +27,7 @@ class memory {
 
     std::vector<float> floats(size_t offset, size_t n) const;
 
-  private:
+private:
     char * data_ = nullptr;
 };
 

@@ -9,7 +9,14 @@ namespace cuda_ops {
 namespace {
 
 // as cuBLAS spells and numbers them
-enum { CUBLAS_OP_N = 0, CUBLAS_OP_T = 1, CUDA_R_8I = 3, CUDA_R_32I = 10, CUBLAS_COMPUTE_32I = 72, CUBLAS_GEMM_DEFAULT = -1 };
+enum {
+    CUBLAS_OP_N         = 0,
+    CUBLAS_OP_T         = 1,
+    CUDA_R_8I           = 3,
+    CUDA_R_32I          = 10,
+    CUBLAS_COMPUTE_32I  = 72,
+    CUBLAS_GEMM_DEFAULT = -1
+};
 
 using gemm_ex = int (*)(void * handle, int transa, int transb, int m, int n, int k, const void * alpha, const void * A, int Atype, int lda,
                         const void * B, int Btype, int ldb, const void * beta, void * C, int Ctype, int ldc, int compute, int algorithm);

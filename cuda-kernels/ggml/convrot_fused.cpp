@@ -11,7 +11,9 @@ namespace cuda_ops {
 
 namespace {
 
-enum { GLU_SWIGLU = 2 }; // ggml_glu_op, from its public header
+enum {
+    GLU_SWIGLU = 2
+}; // ggml_glu_op, from its public header
 
 constexpr size_t  ALIGNMENT      = 16; // of pointers and strides of the kernel's inputs
 constexpr int64_t LARGEST_NORM_K = 32768;
@@ -86,8 +88,8 @@ bool read_source(const ggml_ext_node * const * nodes, int32_t n_nodes, fused_arg
 int32_t match(const ggml_ext_graph * graph, int32_t first, void *) {
     const ggml_ext_node * nodes[] = {ggml_ext_graph_node(graph, first), ggml_ext_graph_node(graph, first + 1),
                                      ggml_ext_graph_node(graph, first + 2)};
-    const bool    is_norm = is_op(nodes[0], "RMS_NORM");
-    const int32_t n       = is_norm ? 3 : 2;
+    const bool            is_norm = is_op(nodes[0], "RMS_NORM");
+    const int32_t         n       = is_norm ? 3 : 2;
     if (is_norm && (!is_op(nodes[1], "MUL") || source(*nodes[1], 0)->tensor != nodes[0]->dst->tensor)) {
         return refuse("no MUL of the norm follows");
     }

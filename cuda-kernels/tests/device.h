@@ -28,7 +28,7 @@ inline std::vector<float> uniform(int64_t n, unsigned seed, float low = -1.0f, f
 
 // n elements between two guards. Every byte is 0x7E at first: a huge float, an int8 that no small input gives.
 template <typename T> class device {
-  public:
+public:
     explicit device(int64_t n) : bytes_(static_cast<std::size_t>(n) * sizeof(T)) {
         REQUIRE(cudaMalloc(reinterpret_cast<void **>(&memory_), bytes_ + 2 * GUARD) == cudaSuccess);
         poison();
@@ -68,7 +68,7 @@ template <typename T> class device {
         return values;
     }
 
-  private:
+private:
     static constexpr std::size_t GUARD  = 256;
     static constexpr char        POISON = 0x7E;
 

@@ -37,13 +37,13 @@ struct model {
 
     explicit model(ggml_backend * backend) : ctx(stock().base.ggml_init({1 << 20, nullptr, true})) {
         const auto & s = stock();
-        tiny   = s.ggml_new_tensor_1d(ctx, TYPE_F32, 8);
-        tokens = s.ggml_new_tensor_2d(ctx, TYPE_F32, HIDDEN, TOKENS);
-        square = s.ggml_new_tensor_2d(ctx, TYPE_F32, HIDDEN, HIDDEN);
-        up     = s.ggml_new_tensor_2d(ctx, TYPE_F32, HIDDEN, INNER);
-        down   = s.ggml_new_tensor_2d(ctx, TYPE_F32, INNER, HIDDEN);
-        row    = s.ggml_new_tensor_1d(ctx, TYPE_F32, HIDDEN);
-        buffer = s.ggml_backend_alloc_ctx_tensors(ctx, backend);
+        tiny           = s.ggml_new_tensor_1d(ctx, TYPE_F32, 8);
+        tokens         = s.ggml_new_tensor_2d(ctx, TYPE_F32, HIDDEN, TOKENS);
+        square         = s.ggml_new_tensor_2d(ctx, TYPE_F32, HIDDEN, HIDDEN);
+        up             = s.ggml_new_tensor_2d(ctx, TYPE_F32, HIDDEN, INNER);
+        down           = s.ggml_new_tensor_2d(ctx, TYPE_F32, INNER, HIDDEN);
+        row            = s.ggml_new_tensor_1d(ctx, TYPE_F32, HIDDEN);
+        buffer         = s.ggml_backend_alloc_ctx_tensors(ctx, backend);
         require(buffer != nullptr, "no memory for the weights");
         for (ggml_tensor * t : {tiny, tokens, square, up, down, row}) {
             const std::vector<float> values(s.base.ggml_nbytes(t) / sizeof(float), 0.01f);
@@ -112,12 +112,12 @@ int main(int argc, char ** argv) {
         require(ggml_ext_load(&params) == GGML_EXT_STATUS_SUCCESS && ggml_ext_attach_device(s.cpu) == GGML_EXT_STATUS_SUCCESS,
                 ggml_ext_last_error());
     }
-    ggml_backend * backend = s.base.ggml_backend_dev_init(s.cpu, nullptr);
-    auto * set_threads = s.base.ggml_backend_reg_get_proc_address(s.base.ggml_backend_dev_backend_reg(s.cpu), "ggml_backend_set_n_threads");
+    ggml_backend * backend     = s.base.ggml_backend_dev_init(s.cpu, nullptr);
+    auto *         set_threads = s.base.ggml_backend_reg_get_proc_address(s.base.ggml_backend_dev_backend_reg(s.cpu), "ggml_backend_set_n_threads");
     require(backend != nullptr && set_threads != nullptr, "no CPU backend");
     reinterpret_cast<void (*)(ggml_backend *, int)>(set_threads)(backend, 1);
 
-    constexpr size_t            SIZE = 1024; // of a graph, in nodes
+    constexpr size_t            SIZE  = 1024; // of a graph, in nodes
     struct ggml_backend_sched * sched = s.base.ggml_backend_sched_new(&backend, nullptr, 1, SIZE, false, true);
     {
         const model m(backend);

@@ -3,8 +3,8 @@
 //   GGML_EXT_TEST_GGML_DIR=<folder of stock ggml> plan-bench [ROUNDS [ROW]]
 // prints a Markdown table: the least of 10 allocations a round, in microseconds of CPU time (others' work only ever adds to a time).
 
-#include "ggml-ext.h"
 #include "exec/runtime.h"
+#include "ggml-ext.h"
 #include "interpose/hooks.h"
 #include "plan/backend_plans.h"
 #include "support/stock_ggml.h"
@@ -44,9 +44,9 @@ struct unit_graph {
 
     // the first `n_marked` units carry the names that the kernels below look for
     unit_graph(int n_nodes, int n_marked) {
-        const auto & s = stock();
-        ctx = s.base.ggml_init({static_cast<size_t>(n_nodes + 64) * 512 + s.base.ggml_graph_overhead_custom(n_nodes + 16, false), nullptr, true});
-        g   = s.base.ggml_new_graph_custom(ctx, n_nodes + 16, false);
+        const auto & s      = stock();
+        ctx                 = s.base.ggml_init({static_cast<size_t>(n_nodes + 64) * 512 + s.base.ggml_graph_overhead_custom(n_nodes + 16, false), nullptr, true});
+        g                   = s.base.ggml_new_graph_custom(ctx, n_nodes + 16, false);
         const int64_t ne[1] = {8};
         ggml_tensor * h     = s.base.ggml_new_tensor(ctx, TYPE_F32, 1, ne);
         s.base.ggml_set_input(h);
@@ -125,19 +125,19 @@ struct times {
 
 // Allocates a graph, then the same graph in the same memory, computes it, and keeps the least time of each; `handle` NULL: nothing is registered.
 void measure(ggml_backend * backend, ggml_ext_registration * handle, int n_nodes, int n_marked, times & least) {
-    constexpr int REPEATS = 10;
-    const auto &  s       = stock();
-    const auto &  planned = runtime::get().find(backend)->plans->stats.planned;
-    struct ggml_backend_sched * sched = s.base.ggml_backend_sched_new(&backend, nullptr, 1, static_cast<size_t>(n_nodes) * 2, false, true);
+    constexpr int               REPEATS = 10;
+    const auto &                s       = stock();
+    const auto &                planned = runtime::get().find(backend)->plans->stats.planned;
+    struct ggml_backend_sched * sched   = s.base.ggml_backend_sched_new(&backend, nullptr, 1, static_cast<size_t>(n_nodes) * 2, false, true);
     for (int i = 0; i < REPEATS; ++i) {
         if (handle != nullptr) {
             require(ggml_ext_set_enabled(handle, true) == GGML_EXT_STATUS_SUCCESS, "set_enabled"); // plans are made anew
         }
-        const uint64_t        before     = planned.load();
-        const uint64_t        n_plans    = handle != nullptr ? 1 : 0;
-        auto                  graph      = std::make_unique<unit_graph>(n_nodes, n_marked);
-        const ggml_cgraph *   same_place = graph->g;
-        const double          first      = allocate_us(sched, *graph);
+        const uint64_t      before     = planned.load();
+        const uint64_t      n_plans    = handle != nullptr ? 1 : 0;
+        auto                graph      = std::make_unique<unit_graph>(n_nodes, n_marked);
+        const ggml_cgraph * same_place = graph->g;
+        const double        first      = allocate_us(sched, *graph);
         require(planned.load() == before + n_plans, "a new plan");
         graph.reset();
         graph              = std::make_unique<unit_graph>(n_nodes, n_marked);
@@ -176,12 +176,12 @@ int main(int argc, char ** argv) {
     ggml_ext_kernel_desc overrides{}, groups{};
     overrides.struct_size = groups.struct_size = sizeof(ggml_ext_kernel_desc);
     overrides.run = groups.run = nothing;
-    overrides.name     = "bench.override";
-    overrides.op       = "UNARY";
-    overrides.supports = marked;
-    groups.name        = "bench.group";
-    groups.op          = "SCALE";
-    groups.match       = match_pair;
+    overrides.name             = "bench.override";
+    overrides.op               = "UNARY";
+    overrides.supports         = marked;
+    groups.name                = "bench.group";
+    groups.op                  = "SCALE";
+    groups.match               = match_pair;
 
     struct row {
         const ggml_ext_kernel_desc * desc;
@@ -189,9 +189,14 @@ int main(int argc, char ** argv) {
         int                          n_nodes, n_marked;
         times                        plain, ours;
     };
-    row rows[] = {{&overrides, "overrides", 1000, 100, {}, {}}, {&groups, "fused groups", 1000, 200, {}, {}},
-                  {&groups, "fused groups", 250, 50, {}, {}},   {&groups, "fused groups", 500, 100, {}, {}},
-                  {&groups, "fused groups", 2000, 400, {}, {}}, {&groups, "fused groups", 4000, 800, {}, {}},};
+    row rows[] = {
+        {&overrides, "overrides", 1000, 100, {}, {}},
+        {&groups, "fused groups", 1000, 200, {}, {}},
+        {&groups, "fused groups", 250, 50, {}, {}},
+        {&groups, "fused groups", 500, 100, {}, {}},
+        {&groups, "fused groups", 2000, 400, {}, {}},
+        {&groups, "fused groups", 4000, 800, {}, {}},
+    };
     const int rounds = argc > 1 ? std::atoi(argv[1]) : 20;
     const int only   = argc > 2 ? std::atoi(argv[2]) : -1;
 

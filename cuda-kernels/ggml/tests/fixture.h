@@ -54,11 +54,11 @@ struct kernel_library : registered_library {
 class model {
 public:
     explicit model(bool all_on_gpu = true) : g(stock()), all_on_gpu_(all_on_gpu) {
-        backend     = g.base.ggml_backend_dev_init(attached_gpu(), nullptr);
-        cpu         = g.base.ggml_backend_dev_init(g.cpu, nullptr);
-        ctx         = g.base.ggml_init({16 << 20, nullptr, true});
-        weights_ctx = g.base.ggml_init({1 << 20, nullptr, true});
-        graph       = g.base.ggml_new_graph_custom(ctx, 1024, false);
+        backend               = g.base.ggml_backend_dev_init(attached_gpu(), nullptr);
+        cpu                   = g.base.ggml_backend_dev_init(g.cpu, nullptr);
+        ctx                   = g.base.ggml_init({16 << 20, nullptr, true});
+        weights_ctx           = g.base.ggml_init({1 << 20, nullptr, true});
+        graph                 = g.base.ggml_new_graph_custom(ctx, 1024, false);
         ggml_backend * both[] = {backend, cpu};
         sched                 = g.base.ggml_backend_sched_new(both, nullptr, 2, 2048, false, true);
     }

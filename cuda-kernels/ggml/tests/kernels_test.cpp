@@ -41,8 +41,8 @@ void rotate(std::vector<double> & x, const rope_params & p, const std::vector<in
             const size_t a  = at + static_cast<size_t>(p.mode == NEOX ? i : 2 * i);
             const size_t b  = at + static_cast<size_t>(p.mode == NEOX ? i + p.n_dims / 2 : 2 * i + 1);
             const double xa = x[a], xb = x[b];
-            x[a]            = xa * std::cos(angle) - xb * std::sin(angle);
-            x[b]            = xa * std::sin(angle) + xb * std::cos(angle);
+            x[a] = xa * std::cos(angle) - xb * std::sin(angle);
+            x[b] = xa * std::sin(angle) + xb * std::cos(angle);
         }
     }
 }
@@ -181,7 +181,7 @@ TEST_CASE("ROPE-1: sd.rope_apply.v1 on the GPU") {
 TEST_CASE("ROPE-3: RMS_NORM, MUL, ROPE as one kernel, also scaled into an F16 copy") {
     kernel_library library;
     for (const bool copied : {false, true}) {
-        rope_params   p;
+        rope_params p;
         p.D = p.n_dims = 128, p.H = 24, p.L = 40, p.N = 1;
         model         m;
         ggml_tensor * x         = m.input(F32, {p.D, p.H, p.L});
@@ -260,7 +260,8 @@ TEST_CASE("ROT-1: what comes before ConvRot, in one kernel with it") {
         ggml_tensor * y     = m.node(GGML_EXT_OP_QUANTIZE_I8_CONVROT, {t}, &attrs, sizeof(attrs));
         m.expand(y);
         m.allocate();
-        CHECK(m.kernels() == (kind == "scale" ? "cuda.scale_convrot" : kind == "norm" ? "cuda.rms_norm_convrot" : "cuda.swiglu_convrot"));
+        CHECK(m.kernels() == (kind == "scale" ? "cuda.scale_convrot" : kind == "norm" ? "cuda.rms_norm_convrot"
+                                                                                      : "cuda.swiglu_convrot"));
         const auto xv = random_floats(static_cast<size_t>(width * M), 8), ov = random_floats(static_cast<size_t>(K * M), 9);
         const auto wv = random_floats(static_cast<size_t>(K), 10);
         m.put(x, xv);

@@ -51,8 +51,8 @@ struct chain {
                     const auto    a = static_cast<size_t>(r * D + 2 * i);
                     const float * k = &pv[static_cast<size_t>((r / H * P + i) * 4)];
                     const double  p = v[a], q = v[a + 1];
-                    v[a]            = k[0] * p + k[1] * q;
-                    v[a + 1]        = k[2] * p + k[3] * q;
+                    v[a]     = k[0] * p + k[1] * q;
+                    v[a + 1] = k[2] * p + k[3] * q;
                 }
             }
         }
@@ -223,8 +223,8 @@ TEST_CASE("CAP-1: a kernel that fails in a capture, and one that breaks it") {
             }
             const ggml_ext_node & node = *p->nodes[0];
             return cudaMemcpyAsync(node.dst->data, node.src[0]->data, node.dst->nbytes, cudaMemcpyDeviceToDevice, stream) == cudaSuccess
-                       ? GGML_EXT_STATUS_SUCCESS
-                       : GGML_EXT_STATUS_FAILED;
+                           ? GGML_EXT_STATUS_SUCCESS
+                           : GGML_EXT_STATUS_FAILED;
         };
         REQUIRE_OK(ggml_ext_register_kernel_ex(attached_gpu(), &desc, GGML_EXT_KERNEL_CAPTURE_SAFE, &kernel.handle));
         model         m;

@@ -61,7 +61,7 @@ TEST_CASE("I8-1, I8-3: I8 activations, to the bit, M = 1 to 260") {
         ggml_tensor *              w   = m.weight(I8, {p.K, p.N});
         ggml_tensor *              x   = m.input(I8, {p.K, p.M});
         std::vector<ggml_tensor *> src = {w, x};
-        ggml_tensor *ws = nullptr, *xs = nullptr, *b = nullptr;
+        ggml_tensor *              ws = nullptr, *xs = nullptr, *b = nullptr;
         if (p.w_scale) {
             src.push_back(ws = m.weight(F32, {p.N}));
         }
@@ -98,17 +98,17 @@ TEST_CASE("I8-1, I8-3: I8 activations, to the bit, M = 1 to 260") {
 }
 
 TEST_CASE("I8-1: F32 activations, and a packed tensor of this GPU's ConvRot, give what their int8 rows and scales say") {
-    kernel_library library;
-    const problem  p{37, 64, 768, true, true, false};
+    kernel_library                           library;
+    const problem                            p{37, 64, 768, true, true, false};
     const ggml_ext_quantize_i8_convrot_attrs plain{1}, rotated{256};
-    model         m;
-    ggml_tensor * w  = m.weight(I8, {p.K, p.N});
-    ggml_tensor * ws = m.weight(F32, {p.N});
-    ggml_tensor * x  = m.input(F32, {p.K, p.M});
-    ggml_tensor * q  = m.node(GGML_EXT_OP_QUANTIZE_I8_CONVROT, {x}, &plain, sizeof(plain));
-    ggml_tensor * r  = m.node(GGML_EXT_OP_QUANTIZE_I8_CONVROT, {x}, &rotated, sizeof(rotated));
-    ggml_tensor * y  = linear_node(m, {w, x, ws}, GGML_EXT_LINEAR_I8_W_SCALE);
-    ggml_tensor * yr = linear_node(m, {w, r, ws}, GGML_EXT_LINEAR_I8_W_SCALE, p.M);
+    model                                    m;
+    ggml_tensor *                            w  = m.weight(I8, {p.K, p.N});
+    ggml_tensor *                            ws = m.weight(F32, {p.N});
+    ggml_tensor *                            x  = m.input(F32, {p.K, p.M});
+    ggml_tensor *                            q  = m.node(GGML_EXT_OP_QUANTIZE_I8_CONVROT, {x}, &plain, sizeof(plain));
+    ggml_tensor *                            r  = m.node(GGML_EXT_OP_QUANTIZE_I8_CONVROT, {x}, &rotated, sizeof(rotated));
+    ggml_tensor *                            y  = linear_node(m, {w, x, ws}, GGML_EXT_LINEAR_I8_W_SCALE);
+    ggml_tensor *                            yr = linear_node(m, {w, r, ws}, GGML_EXT_LINEAR_I8_W_SCALE, p.M);
     REQUIRE_MESSAGE((y != nullptr && yr != nullptr), ggml_ext_last_error());
     for (ggml_tensor * t : {q, r, y, yr}) {
         m.expand(t);

@@ -3,9 +3,9 @@
 #include "module_images.h"
 
 // a zero follows each, which is not counted
-#define EMBED(name, file)                                                                                                     \
-    __asm__(".section .rodata, \"a\"\n.balign 16\n" #name "_begin:\n.incbin \"" file "\"\n" #name "_end:\n.byte 0\n.text\n"     \
-            ".global " #name "_begin, " #name "_end\n");                                                                       \
+#define EMBED(name, file)                                                                                                   \
+    __asm__(".section .rodata, \"a\"\n.balign 16\n" #name "_begin:\n.incbin \"" file "\"\n" #name "_end:\n.byte 0\n.text\n" \
+            ".global " #name "_begin, " #name "_end\n");                                                                    \
     extern "C" const char name##_begin[], name##_end[];
 
 EMBED(module_text, GGML_EXT_TEST_MODULE_TEXT)

@@ -152,15 +152,14 @@ TEST_CASE("AOT-1: the driver tells a kernel's parameters, and values of every si
     state.module = module.get();
     REQUIRE_OK(register_swish(op));
     register_module_kernel(kernel, "test.mixed", "test.swish.v1", state, [](const ggml_ext_exec_params * p, void * user_data) -> int {
-        const int8_t       a       = -3;
-        const double       b       = 2.5;
-        const int16_t      c       = -400;
-        const int32_t      d[3]    = {1, 2, 3};
-        void *             y       = p->nodes[0]->dst->data;
-        const void * const args[]  = {&a, &b, &c, d, &y};
-        const size_t       sizes[] = {1, 8, 2, 12, 8};
-        const ggml_ext_cuda_launch_params launch{sizeof(launch), static_cast<module_kernel *>(user_data)->module, "mixed", {1, 1, 1}, {1, 1, 1},
-                                                 0,              5,                                               args,    sizes};
+        const int8_t                      a       = -3;
+        const double                      b       = 2.5;
+        const int16_t                     c       = -400;
+        const int32_t                     d[3]    = {1, 2, 3};
+        void *                            y       = p->nodes[0]->dst->data;
+        const void * const                args[]  = {&a, &b, &c, d, &y};
+        const size_t                      sizes[] = {1, 8, 2, 12, 8};
+        const ggml_ext_cuda_launch_params launch{sizeof(launch), static_cast<module_kernel *>(user_data)->module, "mixed", {1, 1, 1}, {1, 1, 1}, 0, 5, args, sizes};
         return ggml_ext_cuda_launch(p->backend, &launch);
     });
     model         m;
@@ -185,13 +184,13 @@ TEST_CASE("AOT-1: a row of 100 KiB of dynamic shared memory; more than the GPU h
     state.module = module.get();
     REQUIRE_OK(register_swish(op));
     register_module_kernel(kernel, "test.reverse", "test.swish.v1", state, [](const ggml_ext_exec_params * p, void * user_data) -> int {
-        const auto &          the     = *static_cast<const reversing *>(static_cast<module_kernel *>(user_data));
-        const ggml_ext_node & node    = *p->nodes[0];
-        const void *          x       = node.src[0]->data;
-        void *                y       = node.dst->data;
-        const int32_t         n       = N;
-        const void * const    args[]  = {&x, &y, &n};
-        const size_t          sizes[] = {8, 8, 4};
+        const auto &                      the     = *static_cast<const reversing *>(static_cast<module_kernel *>(user_data));
+        const ggml_ext_node &             node    = *p->nodes[0];
+        const void *                      x       = node.src[0]->data;
+        void *                            y       = node.dst->data;
+        const int32_t                     n       = N;
+        const void * const                args[]  = {&x, &y, &n};
+        const size_t                      sizes[] = {8, 8, 4};
         const ggml_ext_cuda_launch_params launch{sizeof(launch), the.module, "reverse", {ROWS, 1, 1}, {1024, 1, 1}, the.bytes, 3, args, sizes};
         return ggml_ext_cuda_launch(p->backend, &launch);
     });

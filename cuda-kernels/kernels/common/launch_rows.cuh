@@ -22,7 +22,8 @@ template <int GROUPS> constexpr int64_t groups_of_block() {
 // Groups of 256 features that half a warp should hold of a row of K.
 inline int row_groups(int64_t K) {
     const int64_t groups = (K + GROUP - 1) / GROUP;
-    return groups <= groups_of_block<1>() ? 1 : groups <= groups_of_block<2>() ? 2 : 4;
+    return groups <= groups_of_block<1>() ? 1 : groups <= groups_of_block<2>() ? 2
+                                                                               : 4;
 }
 
 template <class SOURCE, bool ROTATE, bool W> struct row_kernels {
@@ -75,7 +76,7 @@ template <class SOURCE, bool ROTATE, bool W> struct row_kernels {
         }
     }
 
-  private:
+private:
     static int launch_parts(const char *   what,
                             const SOURCE & source,
                             row_output     out,

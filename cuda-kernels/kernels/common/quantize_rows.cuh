@@ -15,14 +15,24 @@
 
 namespace ggml_ext_cuda {
 
-enum row_mode { WHOLE_ROWS, PART_MAGNITUDES, PART_QUANTIZE };
+enum row_mode {
+    WHOLE_ROWS,
+    PART_MAGNITUDES,
+    PART_QUANTIZE
+};
 
 // Threads of a block, and blocks of that size that a multiprocessor should have registers for, by GROUPS: enough loads
 // in flight to fill the memory's bandwidth.
 template <int GROUPS> struct row_block;
-template <> struct row_block<1> { static constexpr int THREADS = 256, BLOCKS = 5; };
-template <> struct row_block<2> { static constexpr int THREADS = 384, BLOCKS = 2; };
-template <> struct row_block<4> { static constexpr int THREADS = 512, BLOCKS = 1; };
+template <> struct row_block<1> {
+    static constexpr int THREADS = 256, BLOCKS = 5;
+};
+template <> struct row_block<2> {
+    static constexpr int THREADS = 384, BLOCKS = 2;
+};
+template <> struct row_block<4> {
+    static constexpr int THREADS = 512, BLOCKS = 1;
+};
 
 constexpr int MAX_ROW_THREADS = 512;
 constexpr int PART_GROUPS     = 2; // of the kernels for parts of rows

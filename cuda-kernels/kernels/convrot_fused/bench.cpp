@@ -8,11 +8,11 @@
 namespace {
 
 void run(const char * what, int source, int64_t M, int64_t K) {
-    const bool    gate   = source == GGML_EXT_CUDA_CONVROT_SWIGLU;
-    const int64_t row    = gate ? 2 * K : K;
-    const size_t x_bytes = static_cast<size_t>(M * row) * 4, packed = (ggml_ext_cuda_convrot_size(M, K) + 15) / 16 * 16;
-    const size_t out_at = bench::apart(x_bytes), set = out_at + bench::apart(packed);
-    const int    sets = bench::sets_of(set);
+    const bool          gate    = source == GGML_EXT_CUDA_CONVROT_SWIGLU;
+    const int64_t       row     = gate ? 2 * K : K;
+    const size_t        x_bytes = static_cast<size_t>(M * row) * 4, packed = (ggml_ext_cuda_convrot_size(M, K) + 15) / 16 * 16;
+    const size_t        out_at = bench::apart(x_bytes), set = out_at + bench::apart(packed);
+    const int           sets = bench::sets_of(set);
     const bench::memory memory(set * static_cast<size_t>(sets)), weight(static_cast<size_t>(K) * 4);
 
     ggml_ext_cuda_convrot_fused_args args = {};

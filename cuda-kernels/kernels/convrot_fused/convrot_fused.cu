@@ -54,8 +54,8 @@ template <bool SILU> struct gate_source {
     // the fast functions are off by a few units of the last place, far below a quantisation step
     __device__ static float gated(float x, float gate) { return __fdividef(SILU ? x : 1.0f, 1.0f + __expf(-x)) * gate; }
     __device__ float4       load(int64_t m, int k) const {
-              const float4 x = a(m, k), g = b(m, k);
-              return make_float4(gated(x.x, g.x), gated(x.y, g.y), gated(x.z, g.z), gated(x.w, g.w));
+        const float4 x = a(m, k), g = b(m, k);
+        return make_float4(gated(x.x, g.x), gated(x.y, g.y), gated(x.z, g.z), gated(x.w, g.w));
     }
     __device__ float4 finish(float4 v, int, float) const { return v; }
 };

@@ -7,7 +7,11 @@ const int SOURCES[] = {GGML_EXT_CUDA_CONVROT_SCALE, GGML_EXT_CUDA_CONVROT_RMS_NO
                        GGML_EXT_CUDA_CONVROT_SIGMOID_MUL};
 
 // Where the rows of a and b lie: each by itself, or halves of one row, in either order.
-enum gates { SEPARATE, PACKED, SWAPPED };
+enum gates {
+    SEPARATE,
+    PACKED,
+    SWAPPED
+};
 
 struct problem {
     int     source;
@@ -47,8 +51,8 @@ void check(const problem & p) {
     args.scale                    = 0.37f;
     args.q                        = reinterpret_cast<int8_t *>(out.data());
     args.q_stride                 = static_cast<size_t>(p.K);
-    args.out_scale   = reinterpret_cast<float *>(out.data() + ggml_ext_cuda_convrot_scale_offset(p.M, p.K));
-    const int status = ggml_ext_cuda_convrot_fused(&args, workspace.data(), workspace.bytes(), nullptr);
+    args.out_scale                = reinterpret_cast<float *>(out.data() + ggml_ext_cuda_convrot_scale_offset(p.M, p.K));
+    const int status              = ggml_ext_cuda_convrot_fused(&args, workspace.data(), workspace.bytes(), nullptr);
     REQUIRE_MESSAGE(status == GGML_EXT_CUDA_OK, ggml_ext_cuda_last_error());
 
     const test::packed_rows packed = {p.M, p.K, out.get()};

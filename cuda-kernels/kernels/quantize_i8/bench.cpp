@@ -33,7 +33,7 @@ void run(int64_t M, int64_t K, int64_t group, int groups) {
     for (int64_t m = 0; m < M; m += step) {
         const auto x = memory.floats(static_cast<size_t>(m * K) * 4, static_cast<size_t>(K));
         const auto q = bench::bytes(memory.data() + out_at + m * K, static_cast<size_t>(K));
-        error = std::fmax(error, bench::steps_off(reference::rotate_groups({x.begin(), x.end()}, group), q.data()));
+        error        = std::fmax(error, bench::steps_off(reference::rotate_groups({x.begin(), x.end()}, group), q.data()));
     }
     char name[96];
     std::snprintf(name, sizeof(name), groups ? "%ldx%ld, group %ld, %d groups a half warp" : "%ldx%ld, group %ld",
@@ -52,8 +52,17 @@ void quantize_i8_bench() {
             }
         }
     }
-    const int64_t shapes[][2] = {{4096, 3072}, {4096, 12288}, {4096, 3840}, {4096, 10240}, {1024, 28672},
-                                 {512, 65536}, {16384, 3072}, {128, 3072},  {70000, 256},};
+    const int64_t shapes[][2] = {
+        {4096, 3072},
+        {4096, 12288},
+        {4096, 3840},
+        {4096, 10240},
+        {1024, 28672},
+        {512, 65536},
+        {16384, 3072},
+        {128, 3072},
+        {70000, 256},
+    };
     for (const auto & [M, K] : shapes) {
         run(M, K, 256, 0);
     }

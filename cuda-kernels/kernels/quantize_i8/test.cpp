@@ -7,9 +7,9 @@ struct layout {
 };
 
 test::packed_rows quantize(const std::vector<float> & x, int64_t M, int64_t K, int64_t group, layout l = {}) {
-    const test::device<float> dx(x);
-    const test::device<char>  out(static_cast<int64_t>(ggml_ext_cuda_convrot_size(M, K)));
-    const test::device<char>  workspace(static_cast<int64_t>(ggml_ext_cuda_quantize_i8_workspace_size(M, K)));
+    const test::device<float>            dx(x);
+    const test::device<char>             out(static_cast<int64_t>(ggml_ext_cuda_convrot_size(M, K)));
+    const test::device<char>             workspace(static_cast<int64_t>(ggml_ext_cuda_quantize_i8_workspace_size(M, K)));
     const ggml_ext_cuda_quantize_i8_args args = {
         M,
         K,

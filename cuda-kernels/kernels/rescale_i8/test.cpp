@@ -31,10 +31,10 @@ void check(const problem & p) {
     const auto    sum    = sums(p.M * stride + p.first, 1);
     const auto    x = test::uniform(p.M, 2, 1e-4f, 1e-2f), w = test::uniform(p.N, 3, 1e-4f, 1e-2f),
                b = test::uniform(p.N, 4);
-    const test::device<int32_t> dsum(sum);
-    const test::device<float>   dx(x), dw(w), db(b), dst(p.M * stride + p.first);
-    const auto                  bytes = static_cast<size_t>(stride) * 4;
-    float * const               out   = (p.in_place ? reinterpret_cast<float *>(dsum.data()) : dst.data()) + p.first;
+    const test::device<int32_t>         dsum(sum);
+    const test::device<float>           dx(x), dw(w), db(b), dst(p.M * stride + p.first);
+    const auto                          bytes  = static_cast<size_t>(stride) * 4;
+    float * const                       out    = (p.in_place ? reinterpret_cast<float *>(dsum.data()) : dst.data()) + p.first;
     const ggml_ext_cuda_rescale_i8_args args   = {p.M,
                                                   p.N,
                                                   dsum.data() + p.first,
@@ -114,7 +114,7 @@ TEST_CASE("I8-1: scales of a row, of all rows, none; without a bias; strided, un
 TEST_CASE("I8-1: malformed scale shapes and strides are a status, and nothing is written") {
     const test::device<int32_t>         sum(16);
     const test::device<float>           scale(16), dst(16);
-    const ggml_ext_cuda_rescale_i8_args good = {4, 4,       sum.data(), 16, scale.data(), 4, scale.data(),
+    const ggml_ext_cuda_rescale_i8_args good = {4, 4, sum.data(), 16, scale.data(), 4, scale.data(),
                                                 4, nullptr, dst.data(), 16};
 
     const auto with = [&](auto change) {

@@ -30,7 +30,7 @@ void run(const shape & s) {
     const int           sets = bench::sets_of(set);
     const bench::memory memory(set * static_cast<size_t>(sets)), weight(512), positions(static_cast<size_t>(s.L) * 4);
     reference::angles   angles = {
-          {reinterpret_cast<const int32_t *>(positions.data()), nullptr, 4096, 10000.0f, 1, 0, 1, 32, 1}, {}, {}};
+        {reinterpret_cast<const int32_t *>(positions.data()), nullptr, 4096, 10000.0f, 1, 0, 1, 32, 1}, {}, {}};
     for (int32_t l = 0; l < s.L; l++) {
         angles.positions.push_back(l);
     }

@@ -155,7 +155,8 @@ template <int V, int UNROLL, typename T> __global__ void __launch_bounds__(256) 
     const bool rotated     = offset >= 0 && offset < d_rot && !idle;
     const bool interleaved = p.args.pairs == GGML_EXT_CUDA_ROPE_INTERLEAVED;
     const int  half_lanes  = d_rot / (8 * V);
-    const int  partner     = lane + (!rotated || interleaved ? 0 : offset < d_rot / 2 ? half_lanes : -half_lanes);
+    const int  partner     = lane + (!rotated || interleaved ? 0 : offset < d_rot / 2 ? half_lanes
+                                                                                      : -half_lanes);
     const auto entry       = table + local * (d_rot / 2) + offset / 4;
     float4     own[V], other[V];
 #pragma unroll
@@ -180,8 +181,8 @@ template <int V, int UNROLL, typename T> __global__ void __launch_bounds__(256) 
 #pragma unroll
             for (int v = 0; v < V; v++) {
                 float4 & f = x[u][v];
-                f = make_float4(f.x * factor * weight[v].x, f.y * factor * weight[v].y, f.z * factor * weight[v].z,
-                                f.w * factor * weight[v].w);
+                f          = make_float4(f.x * factor * weight[v].x, f.y * factor * weight[v].y, f.z * factor * weight[v].z,
+                                         f.w * factor * weight[v].w);
             }
         }
         const unsigned head = first_head + u * rows;
@@ -239,7 +240,8 @@ template <typename T> __global__ void __launch_bounds__(256) rope_any(rope_param
             factor = rsqrtf(squares / static_cast<float>(d_head) + p.args.eps);
         }
         const auto value = [&](int i) {
-            return !p.args.norm ? x[i] : p.args.weight ? x[i] * factor * p.args.weight[i] : x[i] * factor;
+            return !p.args.norm ? x[i] : p.args.weight ? x[i] * factor * p.args.weight[i]
+                                                       : x[i] * factor;
         };
         for (int i = lane; i < d_rot / 2; i += 32) {
             const bool  interleaved = p.args.pairs == GGML_EXT_CUDA_ROPE_INTERLEAVED;

@@ -61,7 +61,7 @@ inline matrix rotation(const angles & a, int64_t d_rot, int64_t position, int64_
 inline void rotate(std::vector<double> & y, const ggml_ext_cuda_rope_args & args, int64_t i, const matrix & m) {
     const bool   interleaved = args.pairs == GGML_EXT_CUDA_ROPE_INTERLEAVED;
     const auto   first       = static_cast<std::size_t>(args.rot_first + (interleaved ? 2 * i : i));
-    const auto   second = static_cast<std::size_t>(args.rot_first + (interleaved ? 2 * i + 1 : i + args.d_rot / 2));
+    const auto   second      = static_cast<std::size_t>(args.rot_first + (interleaved ? 2 * i + 1 : i + args.d_rot / 2));
     const double p = y[first], q = y[second];
     y[first]  = m.a * p + m.b * q;
     y[second] = m.c * p + m.d * q;

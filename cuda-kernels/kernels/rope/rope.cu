@@ -18,9 +18,11 @@ template <int V, int UNROLL> kernel rows_kernel(bool f16) {
 
 kernel rows_kernel(int vectors, int unroll, bool f16) {
     if (vectors == 2) {
-        return unroll == 1 ? rows_kernel<2, 1>(f16) : unroll == 2 ? rows_kernel<2, 2>(f16) : rows_kernel<2, 4>(f16);
+        return unroll == 1 ? rows_kernel<2, 1>(f16) : unroll == 2 ? rows_kernel<2, 2>(f16)
+                                                                  : rows_kernel<2, 4>(f16);
     }
-    return unroll == 1 ? rows_kernel<1, 1>(f16) : unroll == 2 ? rows_kernel<1, 2>(f16) : rows_kernel<1, 4>(f16);
+    return unroll == 1 ? rows_kernel<1, 1>(f16) : unroll == 2 ? rows_kernel<1, 2>(f16)
+                                                              : rows_kernel<1, 4>(f16);
 }
 
 kernel any_kernel(bool f16) {
@@ -162,7 +164,8 @@ int ggml_ext_cuda_rope(const struct ggml_ext_cuda_rope_args * args, void * strea
         chunks = std::min<int64_t>(quotient_up(args->n_head, 4 * (THREADS / 32)), 65535);
     } else {
         const int64_t lanes = args->d_head / (4 * vectors), pass = THREADS / lanes;
-        unroll             = args->n_head <= pass ? 1 : args->n_head <= 2 * pass ? 2 : 4;
+        unroll             = args->n_head <= pass ? 1 : args->n_head <= 2 * pass ? 2
+                                                                                 : 4;
         chunks             = quotient_up(args->n_head, pass * unroll);
         tokens             = std::max<int64_t>(1, pass / args->n_head);
         const int64_t rows = tokens * quotient_up(args->n_head, chunks * unroll);

@@ -31,7 +31,8 @@ layout layout_of_x(const problem & p) {
 float half_value(uint16_t bits) {
     const int exponent = bits >> 10 & 31, mantissa = bits & 1023;
     if (exponent == 31) {
-        return mantissa ? NAN : bits & 0x8000 ? -INFINITY : INFINITY;
+        return mantissa ? NAN : bits & 0x8000 ? -INFINITY
+                                              : INFINITY;
     }
     const float v = exponent ? std::ldexp(1.0f + static_cast<float>(mantissa) / 1024, exponent - 15)
                              : std::ldexp(static_cast<float>(mantissa), -24);
@@ -75,14 +76,15 @@ void check(const problem & p, const reference::angles * angles = nullptr) {
     a.x_nb3                   = static_cast<size_t>(in.nb3) * 4;
     a.dst_f16                 = p.f16;
     const size_t element      = p.f16 ? 2 : 4;
-    a.dst     = p.f16 ? static_cast<void *>(dst16.data()) : p.in_place ? dx.data() + in.first : dst32.data();
-    a.dst_nb1 = static_cast<size_t>(out.nb1) * element;
-    a.dst_nb2 = static_cast<size_t>(out.nb2) * element;
-    a.dst_nb3 = static_cast<size_t>(out.nb3) * element;
-    a.norm    = p.norm;
-    a.eps     = 1e-6f;
-    a.weight  = p.weighted ? dweight.data() : nullptr;
-    a.scale   = p.scale;
+    a.dst                     = p.f16 ? static_cast<void *>(dst16.data()) : p.in_place ? dx.data() + in.first
+                                                                                       : dst32.data();
+    a.dst_nb1                 = static_cast<size_t>(out.nb1) * element;
+    a.dst_nb2                 = static_cast<size_t>(out.nb2) * element;
+    a.dst_nb3                 = static_cast<size_t>(out.nb3) * element;
+    a.norm                    = p.norm;
+    a.eps                     = 1e-6f;
+    a.weight                  = p.weighted ? dweight.data() : nullptr;
+    a.scale                   = p.scale;
 
     std::vector<int32_t>        no_positions(1);
     const test::device<int32_t> positions(angles ? angles->positions : no_positions);
@@ -196,7 +198,7 @@ TEST_CASE("ROPE-1: permuted x, a view with offset, padding of nb1, nb2, nb3 each
                 problem q  = p;
                 q.permuted = true;
                 check(q);
-                for (int64_t problem::*which : {&problem::first, &problem::pad1, &problem::pad2, &problem::pad3}) {
+                for (int64_t problem::* which : {&problem::first, &problem::pad1, &problem::pad2, &problem::pad3}) {
                     q        = p;
                     q.*which = pad;
                     check(q);

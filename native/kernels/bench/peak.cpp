@@ -22,7 +22,7 @@ bool isa_is(const char * name) {
 
 // In assembler, or the compiler would merge equal chains. Twelve of them: more than latency times throughput on the
 // cores that we know.
-#    define CHAINS(step)                                                                                               \
+#    define CHAINS(step) \
         step(0) step(1) step(2) step(3) step(4) step(5) step(6) step(7) step(8) step(9) step(10) step(11)
 
 __attribute__((target("avx2,fma"))) void f32_avx2() {
@@ -39,7 +39,7 @@ __attribute__((target("avx2"))) void i8_avx2() {
     __m256i s[12] = {};
     __m256i a = _mm256_set1_epi16(1), b = _mm256_set1_epi16(2), product;
     for (int64_t i = 0; i < ROUNDS; i++) {
-#    define STEP(c)                                                                                                    \
+#    define STEP(c) \
         __asm__ volatile("vpmaddwd %2, %3, %1\n\tvpaddd %1, %0, %0" : "+x"(s[c]), "=&x"(product) : "x"(a), "x"(b));
         CHAINS(STEP)
 #    undef STEP

@@ -7,7 +7,13 @@
 namespace ggml_ext_cpu {
 
 // amx: the families that have no kernel of their own for it run AVX-512's
-enum class isa : int32_t { scalar, avx2, avx512, neon, amx };
+enum class isa : int32_t {
+    scalar,
+    avx2,
+    avx512,
+    neon,
+    amx
+};
 
 isa active_isa();
 
@@ -20,18 +26,18 @@ isa active_isa();
 #define GGML_EXT_KERNELS(name) GGML_EXT_KERNELS_2(name, GGML_EXT_ISA)
 
 #if defined(__x86_64__)
-#    define GGML_EXT_DECLARE_KERNELS(type, name)                                                                       \
-        extern const type name##_scalar;                                                                               \
-        extern const type name##_avx2;                                                                                 \
+#    define GGML_EXT_DECLARE_KERNELS(type, name) \
+        extern const type name##_scalar;         \
+        extern const type name##_avx2;           \
         extern const type name##_avx512
-#    define GGML_EXT_SELECT(name)                                                                                      \
-        (ggml_ext_cpu::active_isa() == ggml_ext_cpu::isa::amx      ? name##_avx512                                     \
-         : ggml_ext_cpu::active_isa() == ggml_ext_cpu::isa::avx512 ? name##_avx512                                     \
-         : ggml_ext_cpu::active_isa() == ggml_ext_cpu::isa::avx2   ? name##_avx2                                       \
+#    define GGML_EXT_SELECT(name)                                                  \
+        (ggml_ext_cpu::active_isa() == ggml_ext_cpu::isa::amx      ? name##_avx512 \
+         : ggml_ext_cpu::active_isa() == ggml_ext_cpu::isa::avx512 ? name##_avx512 \
+         : ggml_ext_cpu::active_isa() == ggml_ext_cpu::isa::avx2   ? name##_avx2   \
                                                                    : name##_scalar)
 #elif defined(__aarch64__)
-#    define GGML_EXT_DECLARE_KERNELS(type, name)                                                                       \
-        extern const type name##_scalar;                                                                               \
+#    define GGML_EXT_DECLARE_KERNELS(type, name) \
+        extern const type name##_scalar;         \
         extern const type name##_neon
 #    define GGML_EXT_SELECT(name) (ggml_ext_cpu::active_isa() == ggml_ext_cpu::isa::neon ? name##_neon : name##_scalar)
 #else

@@ -31,7 +31,7 @@ void gemm_f32_bench() {
                                                      nullptr,
                                                      0};
             const auto                       t    = bench::interleaved(
-                                         {{"ours", [&] { ggml_ext_cpu_gemm_f32(&args, scratch.data(), scratch.size(), 0, 1); }},
+                {{"ours", [&] { ggml_ext_cpu_gemm_f32(&args, scratch.data(), scratch.size(), 0, 1); }},
                                           {"peak", peak.work},
                                           {"oneDNN", bench::onednn_f32(M, N, K, x.data(), w.data(), peer.data())}});
             const double work = static_cast<double>(M) * static_cast<double>(N * K);

@@ -189,7 +189,7 @@ void run(
                     output      out;
                     out.stride = args.dst_stride;
                     out.dst    = reinterpret_cast<float *>(reinterpret_cast<char *>(args.dst) +
-                                                        static_cast<size_t>(m0 + r.begin) * args.dst_stride) +
+                                                           static_cast<size_t>(m0 + r.begin) * args.dst_stride) +
                               p * NR;
                     out.bias       = args.bias ? args.bias + p * NR : nullptr;
                     out.columns    = static_cast<int>(min64(NR, args.N - p * NR));

@@ -133,7 +133,7 @@ TEST_CASE("GEMM-1: bad input is a status and writes nothing") {
     std::vector<char>                packed = pack(p, w);
     std::vector<float>               dst(4 * 8, test::GUARD);
     std::vector<char>                scratch(ggml_ext_cpu_gemm_f32_scratch_size(4, 8, 16));
-    const ggml_ext_cpu_gemm_f32_args good = {4,  8,       16, packed.data(), packed.size(), x.data(), 64, dst.data(),
+    const ggml_ext_cpu_gemm_f32_args good = {4, 8, 16, packed.data(), packed.size(), x.data(), 64, dst.data(),
                                              32, nullptr, 0};
 
     auto status = [&](ggml_ext_cpu_gemm_f32_args a, size_t scratch_size = SIZE_MAX, int ith = 0, int nth = 1) {

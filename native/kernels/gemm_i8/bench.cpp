@@ -48,8 +48,8 @@ void gemm_i8_bench() {
                                                             x.data(),
                                                             static_cast<size_t>(K),
                                                             x_scale.data()};
-            const auto product = [&] { ggml_ext_cpu_gemm_i8(&args, scratch.data(), scratch.size(), 0, 1); };
-            const auto t =
+            const auto                          product  = [&] { ggml_ext_cpu_gemm_i8(&args, scratch.data(), scratch.size(), 0, 1); };
+            const auto                          t =
                 bench::interleaved({{"ours", product},
                                     {"peak", peak.work},
                                     {"quantise + GEMM",

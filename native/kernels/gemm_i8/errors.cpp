@@ -5,8 +5,7 @@
 
 void gemm_i8_errors() {
     table_head("gemm_i8 (against exact sums scaled in double)");
-    const int64_t shapes[][3] = {{1, 384, 384}, {16, 1536, 384}, {128, 384, 1536},
-                                 {16, 17, 16},  {32, 512, 4096}, {4, 64, 28672}};
+    const int64_t shapes[][3] = {{1, 384, 384}, {16, 1536, 384}, {128, 384, 1536}, {16, 17, 16}, {32, 512, 4096}, {4, 64, 28672}};
     for (const auto & [M, N, K] : shapes) {
         const auto w = test::bytes(static_cast<size_t>(N * K), 1), x = test::bytes(static_cast<size_t>(M * K), 2);
         const auto x_scale = test::uniform(static_cast<size_t>(M), 3, 0.001f, 0.1f),

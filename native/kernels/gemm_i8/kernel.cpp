@@ -185,7 +185,7 @@ void run(const ggml_ext_cpu_gemm_i8_args & args, const char * panels, range rows
                 const char *   panel = panels + static_cast<size_t>(p) * panel_bytes(args.K);
                 const int8_t * w     = reinterpret_cast<const int8_t *>(panel + NR * sizeof(int32_t)) + k0 * NR;
                 for (int64_t t = 0; t < tiles; t++) {
-                    const range r = share(block_rows, t, tiles);
+                    const range r   = share(block_rows, t, tiles);
                     output      out = output_of(args, m0 + r.begin, p * NR, min64(NR, args.N - p * NR));
                     out.start       = panel;
                     out.first       = kb == 0;

@@ -164,7 +164,7 @@ TEST_CASE("I8-1: bad input is a status and writes nothing") {
     std::vector<float>              dst(32, test::GUARD);
     std::vector<char>               scratch(ggml_ext_cpu_gemm_i8_scratch_size(4, 8, 16)), small(64);
     const ggml_ext_cpu_gemm_i8_args good = {
-        4, 8,          16, packed.data(), packed.size(), x.data(), 16, scale.data(), 4, scale.data(), 8, nullptr,
+        4, 8, 16, packed.data(), packed.size(), x.data(), 16, scale.data(), 4, scale.data(), 8, nullptr,
         0, dst.data(), 32};
 
     auto with = [&](auto change) {

@@ -46,7 +46,8 @@ vf load_first(const float * p, int n) {
 }
 
 vf column_scale(const output & out, int first, int n) {
-    return !out.w_scale ? set1(1.0f) : out.one_w_scale ? set1(*out.w_scale) : load_first(out.w_scale + first, n);
+    return !out.w_scale ? set1(1.0f) : out.one_w_scale ? set1(*out.w_scale)
+                                                       : load_first(out.w_scale + first, n);
 }
 
 // Scales, bias and activation over a tile of finished sums, `sums_stride` bytes from row to row; they may lie where the results go.

@@ -41,7 +41,8 @@ const ggml_ext_tensor * other(const ggml_ext_node * node, const char * op, const
     if (!is_op(node, op)) {
         return nullptr;
     }
-    return reads(node, 0, before) ? source(*node, 1) : reads(node, 1, before) ? source(*node, 0) : nullptr;
+    return reads(node, 0, before) ? source(*node, 1) : reads(node, 1, before) ? source(*node, 0)
+                                                                              : nullptr;
 }
 
 // The read_ functions give the number of nodes that make the rows; 0 with the reason where they are none of these.
@@ -131,7 +132,7 @@ bool is_within(const operand & o, nodes_of_match at, int nodes) {
 }
 
 bool read(nodes_of_match at, row_maker & out) {
-    out.nodes = is_op(at[0], "SCALE") ? read_scale(at, out)
+    out.nodes = is_op(at[0], "SCALE")   ? read_scale(at, out)
                 : is_op(at[0], "UNARY") ? read_unary(at, out)
                 : is_op(at[0], "GLU")   ? read_glu(at, out)
                                         : read_norm(at, out);

@@ -49,11 +49,11 @@ int32_t match_residual(const ggml_ext_graph * graph, int32_t first, void * /* us
 }
 
 int run(const ggml_ext_exec_params * params, int32_t /* phase */, int32_t ith, int32_t nth, void * /* user_data */) {
-    const ggml_ext_node * const * norm     = params->nodes + (params->n_nodes - 3);
-    const ggml_ext_node &         first    = *params->nodes[0];
-    const bool                    summed   = params->n_nodes == 4;
-    const ggml_ext_tensor &       x        = *first.src[0];
-    const ggml_ext_tensor &       dst      = *norm[2]->dst;
+    const ggml_ext_node * const * norm   = params->nodes + (params->n_nodes - 3);
+    const ggml_ext_node &         first  = *params->nodes[0];
+    const bool                    summed = params->n_nodes == 4;
+    const ggml_ext_tensor &       x      = *first.src[0];
+    const ggml_ext_tensor &       dst    = *norm[2]->dst;
     ggml_ext_cpu_layer_norm_args  args{};
     args.rows            = rows(x);
     args.n               = x.ne[0];

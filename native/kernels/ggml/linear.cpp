@@ -53,7 +53,7 @@ bool read_linear(int32_t n_src, const ggml_ext_tensor * const * src, const void 
         return refuse("X has type %d, expected I8 (24)%s", x.type, out.packed ? " where it is packed" : " or F32 (0)");
     }
     if (out.packed) {
-        out.M             = attrs.packed_rows;
+        out.M              = attrs.packed_rows;
         const int64_t size = static_cast<int64_t>(convrot_size(out.M, out.K));
         if (x.ne[0] != size || elements(x) != size || !contiguous(x)) {
             return refuse("the packed X is [%lld, %lld], expected contiguous [%lld] for %lld rows of %lld features", ll(x.ne[0]), ll(x.ne[1]), ll(size),

@@ -10,8 +10,8 @@ constexpr int64_t LINEAR_I8_MAX_K = 131071; // the sum of so many products of tw
 
 struct linear {
     const ggml_ext_tensor *w = nullptr, *x = nullptr, *w_scale = nullptr, *x_scale = nullptr, *bias = nullptr;
-    int64_t M = 0, N = 0, K = 0;
-    bool    packed = false; // X is the packed ConvRot tensor
+    int64_t                M = 0, N = 0, K = 0;
+    bool                   packed = false; // X is the packed ConvRot tensor
 };
 
 // False with the reason where they are malformed.

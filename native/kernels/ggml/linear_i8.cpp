@@ -24,12 +24,12 @@ struct layout {
     size_t x_scale, x_scale_copy, w_scale, bias, shared, each;
 
     explicit layout(const linear & l) {
-        x_scale       = aligned(static_cast<size_t>(l.M * l.K));
-        x_scale_copy  = x_scale + aligned(static_cast<size_t>(l.M) * sizeof(float));
-        w_scale       = x_scale_copy + (l.x_scale ? aligned(l.x_scale->nbytes) : 0);
-        bias          = w_scale + (l.w_scale ? aligned(l.w_scale->nbytes) : 0);
-        shared        = bias + (l.bias ? aligned(l.bias->nbytes) : 0);
-        each          = std::max(ggml_ext_cpu_gemm_i8_scratch_size(l.M, l.N, l.K), ggml_ext_cpu_quantize_i8_scratch_size(l.K, 1));
+        x_scale      = aligned(static_cast<size_t>(l.M * l.K));
+        x_scale_copy = x_scale + aligned(static_cast<size_t>(l.M) * sizeof(float));
+        w_scale      = x_scale_copy + (l.x_scale ? aligned(l.x_scale->nbytes) : 0);
+        bias         = w_scale + (l.w_scale ? aligned(l.w_scale->nbytes) : 0);
+        shared       = bias + (l.bias ? aligned(l.bias->nbytes) : 0);
+        each         = std::max(ggml_ext_cpu_gemm_i8_scratch_size(l.M, l.N, l.K), ggml_ext_cpu_quantize_i8_scratch_size(l.K, 1));
     }
 };
 
@@ -58,7 +58,8 @@ void destroy(void * s, void * /* user_data */) {
 
 // The small vector `t`, or its copy where the output overlaps it.
 const float * vector_of(const ggml_ext_tensor * t, const ggml_ext_tensor & dst, char * copy) {
-    return t == nullptr ? nullptr : overlap(*t, dst) ? reinterpret_cast<const float *>(copy) : floats(t);
+    return t == nullptr ? nullptr : overlap(*t, dst) ? reinterpret_cast<const float *>(copy)
+                                                     : floats(t);
 }
 
 void copy_vector(const ggml_ext_tensor * t, const ggml_ext_tensor & dst, char * copy) {

@@ -26,11 +26,11 @@ int prepare(const ggml_ext_prepare_params * params, ggml_ext_prepared * out, voi
 }
 
 int run(const ggml_ext_exec_params * params, int32_t phase, int32_t ith, int32_t nth, void * /* user_data */) {
-    const ggml_ext_node &   node    = *params->nodes[0];
-    const ggml_ext_tensor & x       = *node.src[0];
-    const auto              size    = static_cast<size_t>(node.dst->ne[0]);
-    const bool              shared  = overlap(*node.dst, x);
-    auto *                  out     = static_cast<char *>(shared ? params->workspace : node.dst->data);
+    const ggml_ext_node &   node   = *params->nodes[0];
+    const ggml_ext_tensor & x      = *node.src[0];
+    const auto              size   = static_cast<size_t>(node.dst->ne[0]);
+    const bool              shared = overlap(*node.dst, x);
+    auto *                  out    = static_cast<char *>(shared ? params->workspace : node.dst->data);
     if (phase == 1) {
         if (shared) {
             const size_t begin = size * static_cast<size_t>(ith) / static_cast<size_t>(nth);

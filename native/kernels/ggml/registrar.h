@@ -26,9 +26,9 @@ protected:
 
     // The kernel's user_data points to a copy of the value, which lives as long as the registration.
     template <typename T> void register_kernel(ggml_ext_kernel_desc desc, uint32_t flags, const T & value) {
-        auto user_data = std::make_unique<T>(value);
-        desc.user_data = user_data.get();
-        desc.release   = [](void * p) { delete static_cast<T *>(p); };
+        auto user_data    = std::make_unique<T>(value);
+        desc.user_data    = user_data.get();
+        desc.release      = [](void * p) { delete static_cast<T *>(p); };
         const auto before = all_.size();
         register_kernel(desc, flags);
         if (all_.size() > before) {

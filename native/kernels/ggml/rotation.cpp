@@ -7,8 +7,22 @@ namespace cpu_ops {
 namespace {
 
 // Parameters of ROPE, by their places in op_params.
-enum { N_DIMS = 1, MODE = 2, N_CTX_ORIG = 4, FREQ_BASE = 5, FREQ_SCALE = 6, EXT_FACTOR = 7, ATTN_FACTOR = 8, BETA_FAST = 9, BETA_SLOW = 10, N_OFFS = 15 };
-enum { MODE_NORMAL = 0, MODE_NEOX = 2 };
+enum {
+    N_DIMS      = 1,
+    MODE        = 2,
+    N_CTX_ORIG  = 4,
+    FREQ_BASE   = 5,
+    FREQ_SCALE  = 6,
+    EXT_FACTOR  = 7,
+    ATTN_FACTOR = 8,
+    BETA_FAST   = 9,
+    BETA_SLOW   = 10,
+    N_OFFS      = 15
+};
+enum {
+    MODE_NORMAL = 0,
+    MODE_NEOX   = 2
+};
 
 bool float_rows(const ggml_ext_tensor & x) {
     return is_f32(&x) && elements(x) > 0 && x.nb[0] == sizeof(float) && (x.nb[1] | x.nb[2] | x.nb[3]) % sizeof(float) == 0;
@@ -91,8 +105,9 @@ bool read_rope_apply(int32_t n_src, const ggml_ext_tensor * const * src, const v
 }
 
 bool read_rotation(const ggml_ext_node & node, rotation & out) {
-    return is_op(&node, "ROPE") ? read_rope(node, out)
-                                : is_op(&node, GGML_EXT_OP_ROPE_APPLY) ? read_rope_apply(node.n_src, node.src, node.attrs, out) : refuse("no rotation");
+    return is_op(&node, "ROPE")                   ? read_rope(node, out)
+           : is_op(&node, GGML_EXT_OP_ROPE_APPLY) ? read_rope_apply(node.n_src, node.src, node.attrs, out)
+                                                  : refuse("no rotation");
 }
 
 int infer_rope_apply(int32_t n_src, const ggml_ext_tensor * const * src, const void * attrs, ggml_ext_output * out, void * /* user_data */) {

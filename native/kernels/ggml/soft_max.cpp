@@ -37,11 +37,12 @@ int run(const ggml_ext_exec_params * params, int32_t /* phase */, int32_t ith, i
     const ggml_ext_tensor * mask = source(node, 1);
 
     ggml_ext_cpu_softmax_args args{};
-    args.n         = x.ne[0];
-    args.x_stride  = static_cast<size_t>(x.ne[0]) * sizeof(float);
-    args.dst_stride = args.x_stride;
-    args.scale     = param_f32(node, 0);
-    const int64_t planes = mask == nullptr ? 1 : mask->ne[2] == 1 ? (mask->ne[3] == 1 ? 1 : x.ne[3]) : x.ne[2] * x.ne[3];
+    args.n               = x.ne[0];
+    args.x_stride        = static_cast<size_t>(x.ne[0]) * sizeof(float);
+    args.dst_stride      = args.x_stride;
+    args.scale           = param_f32(node, 0);
+    const int64_t planes = mask == nullptr ? 1 : mask->ne[2] == 1 ? (mask->ne[3] == 1 ? 1 : x.ne[3])
+                                                                  : x.ne[2] * x.ne[3];
     args.rows            = rows(x) / planes;
     for (int64_t plane = 0; plane < planes; ++plane) {
         args.x   = floats(&x) + plane * args.rows * x.ne[0];
@@ -50,7 +51,7 @@ int run(const ggml_ext_exec_params * params, int32_t /* phase */, int32_t ith, i
             const int64_t i2 = mask->ne[2] == 1 ? 0 : plane % x.ne[2] % mask->ne[2];
             const int64_t i3 = (mask->ne[2] == 1 ? plane : plane / x.ne[2]) % mask->ne[3];
             args.mask        = reinterpret_cast<const float *>(static_cast<const char *>(mask->data) + static_cast<size_t>(i2) * mask->nb[2] +
-                                                        static_cast<size_t>(i3) * mask->nb[3]);
+                                                               static_cast<size_t>(i3) * mask->nb[3]);
             args.mask_stride = mask->nb[1];
             args.mask_rows   = x.ne[1];
         }

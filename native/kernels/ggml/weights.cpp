@@ -11,16 +11,16 @@ namespace cpu_ops {
 
 namespace {
 
-constexpr size_t  LINE        = 64;
-constexpr size_t  SMALL       = size_t{32} << 10; // a weight up to this size is printed as a whole
-constexpr int64_t PART_ROWS   = 256;
-constexpr int64_t MOST_PARTS  = 64;
+constexpr size_t  LINE         = 64;
+constexpr size_t  SMALL        = size_t{32} << 10; // a weight up to this size is printed as a whole
+constexpr int64_t PART_ROWS    = 256;
+constexpr int64_t MOST_PARTS   = 64;
 constexpr int64_t WIDEST_PANEL = 64; // only the kernels know where their panels begin: a print covers one more on both sides
 
 uint64_t mixed(uint64_t h, const char * bytes, size_t n) {
     constexpr uint64_t odd[8] = {0x9e3779b97f4a7c15, 0xbf58476d1ce4e5b9, 0x94d049bb133111eb, 0xd6e8feb86659fd93,
                                  0xa0761d6478bd642f, 0xe7037ed1a0b428db, 0x8ebc6af09c88c6e3, 0x589965cc75374cc3};
-    uint64_t words[8];
+    uint64_t           words[8];
     if (n == LINE) { // of a fixed size: a few moves instead of a call
         std::memcpy(words, bytes, LINE);
     } else {

@@ -23,11 +23,11 @@ inline std::vector<double> make_row(const ggml_ext_cpu_row & row, int64_t n) {
         const double x = row.x[i];
         double       v = 0;
         switch (row.kind) {
-            case GGML_EXT_CPU_ROW_SCALE: v = x * row.factor + row.offset; break;
-            case GGML_EXT_CPU_ROW_GELU_ERF: v = 0.5 * x * std::erfc(-x / std::sqrt(2.0)); break;
-            case GGML_EXT_CPU_ROW_SILU_MUL: v = x / (1 + std::exp(-x)) * row.y[i]; break;
+            case GGML_EXT_CPU_ROW_SCALE:       v = x * row.factor + row.offset; break;
+            case GGML_EXT_CPU_ROW_GELU_ERF:    v = 0.5 * x * std::erfc(-x / std::sqrt(2.0)); break;
+            case GGML_EXT_CPU_ROW_SILU_MUL:    v = x / (1 + std::exp(-x)) * row.y[i]; break;
             case GGML_EXT_CPU_ROW_SIGMOID_MUL: v = 1 / (1 + std::exp(-x)) * row.y[i]; break;
-            default: v = (x - mean) / std::sqrt(squares + row.eps); break;
+            default:                           v = (x - mean) / std::sqrt(squares + row.eps); break;
         }
         if (is_norm) {
             v *= row.weight ? row.weight[i] : 1.0;

@@ -78,7 +78,7 @@ TEST_CASE("ROT-1: far ends of the gates are zero or the factor itself; NaN and i
 
 TEST_CASE("make_row: bad input is a status") {
     float            x[4] = {}, dst[4];
-    ggml_ext_cpu_row row = {GGML_EXT_CPU_ROW_SILU_MUL, x, nullptr, 0, 0, 0, nullptr, nullptr, nullptr};
+    ggml_ext_cpu_row row  = {GGML_EXT_CPU_ROW_SILU_MUL, x, nullptr, 0, 0, 0, nullptr, nullptr, nullptr};
     CHECK(ggml_ext_cpu_make_row(&row, 4, dst) == GGML_EXT_CPU_INVALID_ARGUMENT);
     row.y = x;
     CHECK(ggml_ext_cpu_make_row(&row, 4, dst) == GGML_EXT_CPU_OK);

@@ -40,7 +40,8 @@ void quantize_row(const float * y, int64_t k, float inverse, int8_t * q) {
 void quantize_tiny_row(const float * y, int64_t k, float scale, int8_t * q) {
     for (int64_t i = 0; i < k; i++) {
         const double v = __builtin_rint(static_cast<double>(y[i]) / static_cast<double>(scale));
-        q[i]           = static_cast<int8_t>(v > 127 ? 127 : v < -127 ? -127 : v);
+        q[i]           = static_cast<int8_t>(v > 127 ? 127 : v < -127 ? -127
+                                                                      : v);
     }
 }
 

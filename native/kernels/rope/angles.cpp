@@ -29,14 +29,15 @@ float pair_of_turns(const ggml_ext_cpu_rope_args & args, float turns) {
 }
 
 float clamped(float v, float low, float high) {
-    return v < low ? low : v > high ? high : v;
+    return v < low ? low : v > high ? high
+                                    : v;
 }
 
 } // namespace
 
 rope_node rope_node_of(const ggml_ext_cpu_rope_args & args) {
-    const ggml_ext_cpu_rope_angles & a = *args.angles;
-    rope_node node = {powf(a.freq_base, -2.0f / static_cast<float>(args.d_rot)), 0, 0, a.attn_factor};
+    const ggml_ext_cpu_rope_angles & a    = *args.angles;
+    rope_node                        node = {powf(a.freq_base, -2.0f / static_cast<float>(args.d_rot)), 0, 0, a.attn_factor};
     if (a.ext_factor != 0.0f) {
         const float last = static_cast<float>(args.d_rot - 1);
         node.low         = fmaxf(0.0f, floorf(pair_of_turns(args, a.beta_fast)));

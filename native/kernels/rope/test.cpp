@@ -211,8 +211,8 @@ TEST_CASE("ROPE-2: ggml's angles with and without frequency factors and YaRN") {
             for (const float * freq_factors : {static_cast<const float *>(nullptr), factors.data()}) {
                 for (float freq_base : {10000.0f, 500000.0f}) {
                     const ggml_ext_cpu_rope_angles angles = {
-                        positions,  freq_factors, 4096,  freq_base, ext_factor != 0 ? 0.25f : 1.0f,
-                        ext_factor, 1.2f,         32.0f, 1.0f};
+                        positions, freq_factors, 4096, freq_base, ext_factor != 0 ? 0.25f : 1.0f,
+                        ext_factor, 1.2f, 32.0f, 1.0f};
                     problem p;
                     p.d     = 128;
                     p.d_rot = 96;

@@ -26,8 +26,8 @@ void rows_bench() {
                                                1e-5f,
                                                dst.data(),
                                                static_cast<size_t>(n) * 4};
-    const ggml_ext_cpu_softmax_args    soft = {rows, n,    x.data(),   static_cast<size_t>(n) * 4, nullptr, 0,
-                                               1,    1.0f, dst.data(), static_cast<size_t>(n) * 4};
+    const ggml_ext_cpu_softmax_args    soft = {rows, n, x.data(), static_cast<size_t>(n) * 4, nullptr, 0,
+                                               1, 1.0f, dst.data(), static_cast<size_t>(n) * 4};
     const auto                         move = [&] { std::memcpy(copy.data(), x.data(), size * 4); };
 
     const struct {

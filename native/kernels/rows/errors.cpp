@@ -11,7 +11,7 @@ void rows_errors() {
         std::vector<float>        dst(static_cast<size_t>(n));
         const std::vector<double> y(x.begin(), x.end());
 
-        const ggml_ext_cpu_layer_norm_args norm = {1,       n,      x.data(),   0, nullptr, 0, weight.data(),
+        const ggml_ext_cpu_layer_norm_args norm = {1, n, x.data(), 0, nullptr, 0, weight.data(),
                                                    nullptr, 1e-12f, dst.data(), 0};
         ggml_ext_cpu_layer_norm(&norm, 0, 1);
         test::error e;

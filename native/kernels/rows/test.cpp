@@ -73,8 +73,8 @@ TEST_CASE("LayerNorm with residual, weight and bias equals the double definition
 
 TEST_CASE("LayerNorm keeps its accuracy where the mean dwarfs the spread") {
     std::vector<float>                 x    = test::uniform(384, 1, 999.0f, 1001.0f), dst(384);
-    const ggml_ext_cpu_layer_norm_args args = {1,       384,     x.data(), 0,          nullptr, 0,
-                                               nullptr, nullptr, 1e-12f,   dst.data(), 0};
+    const ggml_ext_cpu_layer_norm_args args = {1, 384, x.data(), 0, nullptr, 0,
+                                               nullptr, nullptr, 1e-12f, dst.data(), 0};
     REQUIRE(ggml_ext_cpu_layer_norm(&args, 0, 1) == GGML_EXT_CPU_OK);
     const auto expected = reference::layer_norm(widened(x.data(), 384), nullptr, nullptr, 1e-12f);
     for (size_t i = 0; i < 384; i++) {

@@ -17,6 +17,7 @@ struct ggml_init_params_mirror {
 };
 
 // libggml-base. Names as in ggml's headers, without any of them.
+// clang-format off
 #define GGML_EXT_ABI_FUNCTIONS(F)                                                                                   \
     F(ggml_init, ggml_context *, (ggml_init_params_mirror))                                                         \
     F(ggml_free, void, (ggml_context *))                                                                            \
@@ -80,6 +81,7 @@ struct ggml_init_params_mirror {
       (ggml_backend **, struct ggml_backend_buffer_type **, int, size_t, bool, bool))                               \
     F(ggml_backend_sched_free, void, (struct ggml_backend_sched *))                                                 \
     F(ggml_backend_sched_reserve, bool, (struct ggml_backend_sched *, ggml_cgraph *))
+// clang-format on
 
 struct functions {
 #define GGML_EXT_ABI_DECLARE(name, result, arguments) result(*name) arguments = nullptr;
@@ -111,16 +113,16 @@ struct op_ids {
 };
 
 struct ggml {
-    functions   fn;
-    slots       slot;
-    op_ids      op;
-    int32_t     n_ops       = 0;     // names 0 .. n_ops-1 are safe to ask for
+    functions                 fn;
+    slots                     slot;
+    op_ids                    op;
+    int32_t                   n_ops = 0;     // names 0 .. n_ops-1 are safe to ask for
     std::vector<const char *> op_names; // these
-    bool        has_cgraph  = false; // the mirror of ggml_cgraph was proven right
-    bool        graph_optimize_probed = false;
-    std::string version;
-    std::string note;                // what was not found, and why
-    std::string base_path;           // file of libggml-base
+    bool                      has_cgraph            = false; // the mirror of ggml_cgraph was proven right
+    bool                      graph_optimize_probed = false;
+    std::string               version;
+    std::string               note;                // what was not found, and why
+    std::string               base_path;           // file of libggml-base
 
     // id by ggml_op_name, -1 if there is none
     int32_t find_op(const char * name) const;

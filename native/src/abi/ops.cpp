@@ -69,7 +69,7 @@ bool probe_ops(ggml & g, std::string & why) {
     op.mul_mat    = g.find_op("MUL_MAT");
     op.mul_mat_id = g.find_op("MUL_MAT_ID");
 
-    for (const char * needed : { "NONE", "ADD", "VIEW", "CUSTOM", "MUL_MAT" }) {
+    for (const char * needed : {"NONE", "ADD", "VIEW", "CUSTOM", "MUL_MAT"}) {
         if (g.find_op(needed) < 0) {
             why = std::string("there is no ") + needed + " among the " + std::to_string(g.n_ops) + " names found";
             return false;

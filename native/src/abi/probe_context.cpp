@@ -6,7 +6,7 @@ namespace ggml_ext::abi {
 
 probe_context::probe_context(const functions & fn) : fn(fn) {
     std::memset(memory, FILL, SIZE);
-    ctx = fn.ggml_init({ SIZE, memory, /*.no_alloc =*/ true });
+    ctx = fn.ggml_init({SIZE, memory, /*.no_alloc =*/true});
 }
 
 probe_context::~probe_context() { fn.ggml_free(ctx); }

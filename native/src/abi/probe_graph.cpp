@@ -84,7 +84,7 @@ bool probe_grads(const probe_context & ctx, const known_graph & without, const k
 
 // ggml takes a copy with other nodes for a graph. It may copy the struct by vector instructions: hence the alignment.
 bool probe_copy(const functions & fn, const known_graph & k, std::string & why) {
-    ggml_tensor *           nodes[3] = { k.nodes[2], k.nodes[5], k.nodes[3] };
+    ggml_tensor *           nodes[3] = {k.nodes[2], k.nodes[5], k.nodes[3]};
     alignas(16) ggml_cgraph copy     = *k.graph;
     copy.nodes                       = nodes;
     copy.n_nodes                     = 3;

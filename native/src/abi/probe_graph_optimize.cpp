@@ -45,7 +45,7 @@ class replaced_slot {
 public:
     replaced_slot(void * object, int word, void * value) : slot(slot_of(object, word)), original(slot) { slot = value; }
     ~replaced_slot() { slot = original; }
-    replaced_slot(const replaced_slot &) = delete;
+    replaced_slot(const replaced_slot &)             = delete;
     replaced_slot & operator=(const replaced_slot &) = delete;
 
 private:
@@ -68,7 +68,7 @@ public:
         sched = fn.ggml_backend_sched_new(&backend, nullptr, 1, GRAPH_SIZE, false, false);
     }
     ~two_nodes() { fn.ggml_backend_sched_free(sched); }
-    two_nodes(const two_nodes &) = delete;
+    two_nodes(const two_nodes &)             = delete;
     two_nodes & operator=(const two_nodes &) = delete;
 
     bool reserve() { return fn.ggml_backend_sched_reserve(sched, graph); }

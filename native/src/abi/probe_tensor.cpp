@@ -40,8 +40,8 @@ bool probe_new(const functions & fn, int32_t op_none, std::string & why) {
     probe_context       ctx(fn);
     const ggml_tensor & t = *fn.ggml_new_tensor_4d(ctx.get(), TYPE_I8, 3, 5, 7, 11);
 
-    const int64_t ne[4]         = { 3, 5, 7, 11 };
-    const size_t  nb[4]         = { 1, 3, 15, 105 };
+    const int64_t ne[4]         = {3, 5, 7, 11};
+    const size_t  nb[4]         = {1, 3, 15, 105};
     const int32_t op_params[16] = {};
     const char    name[64]      = {};
     bool          no_src        = true;

@@ -35,7 +35,7 @@ public:
 
     explicit probe_context(const functions & fn);
     ~probe_context();
-    probe_context(const probe_context &) = delete;
+    probe_context(const probe_context &)             = delete;
     probe_context & operator=(const probe_context &) = delete;
 
     ggml_context * get() const { return ctx; }
@@ -49,7 +49,7 @@ public:
 private:
     const functions & fn;
     ggml_context *    ctx;
-    alignas(64) char  memory[SIZE];
+    alignas(64) char memory[SIZE];
 };
 
 } // namespace ggml_ext::abi

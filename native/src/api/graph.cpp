@@ -1,7 +1,7 @@
 // C entries for match and optimize callbacks.
 
-#include "plan/delay.h"
 #include "plan/graph.h"
+#include "plan/delay.h"
 #include "support/status.h"
 
 #include <algorithm>

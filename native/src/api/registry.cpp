@@ -23,7 +23,8 @@ int ggml_ext_op_create(ggml_context * ctx, const char * op, int32_t n_src, ggml_
             return fail(GGML_EXT_STATUS_NOT_LOADED, "ggml is not loaded: call ggml_ext_load first");
         }
         if (ctx == nullptr || op == nullptr || out == nullptr) {
-            return fail(GGML_EXT_STATUS_INVALID_ARGUMENT, "%s is NULL", ctx == nullptr ? "ctx" : op == nullptr ? "op" : "out");
+            return fail(GGML_EXT_STATUS_INVALID_ARGUMENT, "%s is NULL", ctx == nullptr ? "ctx" : op == nullptr ? "op"
+                                                                                                               : "out");
         }
         const op_use registered = runtime::get().registrations().find_op(op);
         if (registered.op == nullptr) {

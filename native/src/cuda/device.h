@@ -8,14 +8,14 @@ namespace ggml_ext::cuda {
 
 struct device {
     std::shared_ptr<const driver> cu;
-    CUdevice                      ordinal        = 0; // physical: among what CUDA_VISIBLE_DEVICES leaves
+    CUdevice                      ordinal = 0; // physical: among what CUDA_VISIBLE_DEVICES leaves
     int                           major = 0, minor = 0; // compute capability
-    CUcontext                     context        = nullptr; // the primary one, which the CUDA runtime uses too
-    bool                          whole_plans    = false;   // whole plans may become CUDA graphs (CAP-1, CAP-3)
-    bool                          fusion         = true;    // not switched off by GGML_CUDA_DISABLE_FUSION
-    bool                          force_cublas   = false;   // GGML_CUDA_FORCE_CUBLAS
+    CUcontext                     context      = nullptr; // the primary one, which the CUDA runtime uses too
+    bool                          whole_plans  = false;   // whole plans may become CUDA graphs (CAP-1, CAP-3)
+    bool                          fusion       = true;    // not switched off by GGML_CUDA_DISABLE_FUSION
+    bool                          force_cublas = false;   // GGML_CUDA_FORCE_CUBLAS
 
-    device() = default;
+    device()                           = default;
     device(const device &)             = delete;
     device & operator=(const device &) = delete;
     ~device();

@@ -10,11 +10,11 @@ std::shared_ptr<const driver> load_driver() {
         fail(GGML_EXT_STATUS_UNSUPPORTED, "the CUDA driver, libcuda.so.1, cannot be loaded: %s", dlerror());
         return nullptr;
     }
-#define GGML_EXT_CUDA_FIND(name, symbol, arguments)                                                                      \
-    cu->library.find(symbol, cu->name);                                                                                  \
-    if (cu->name == nullptr) {                                                                                           \
-        fail(GGML_EXT_STATUS_UNSUPPORTED, "the CUDA driver has no %s: CUDA 11.4 or later is needed", symbol);            \
-        return nullptr;                                                                                                  \
+#define GGML_EXT_CUDA_FIND(name, symbol, arguments)                                                           \
+    cu->library.find(symbol, cu->name);                                                                       \
+    if (cu->name == nullptr) {                                                                                \
+        fail(GGML_EXT_STATUS_UNSUPPORTED, "the CUDA driver has no %s: CUDA 11.4 or later is needed", symbol); \
+        return nullptr;                                                                                       \
     }
     GGML_EXT_CUDA_FUNCTIONS(GGML_EXT_CUDA_FIND)
 #undef GGML_EXT_CUDA_FIND

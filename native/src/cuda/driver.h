@@ -62,6 +62,7 @@ enum CUjit_option : int {
 };
 
 // name as the driver's headers have it, name of the symbol, arguments
+// clang-format off
 #define GGML_EXT_CUDA_FUNCTIONS(F)                                                                          \
     F(cuInit, "cuInit", (unsigned))                                                                         \
     F(cuDriverGetVersion, "cuDriverGetVersion", (int *))                                                    \
@@ -96,10 +97,13 @@ enum CUjit_option : int {
     F(cuFuncSetAttribute, "cuFuncSetAttribute", (CUfunction, CUfunction_attribute, int))                    \
     F(cuLaunchKernel, "cuLaunchKernel",                                                                     \
       (CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream, void **, void **))
+// clang-format on
 
 // NULL in drivers before CUDA 12.4
+// clang-format off
 #define GGML_EXT_CUDA_OPTIONAL_FUNCTIONS(F) \
     F(cuFuncGetParamInfo, "cuFuncGetParamInfo", (CUfunction, size_t, size_t *, size_t *))
+// clang-format on
 
 struct driver {
 #define GGML_EXT_CUDA_DECLARE(name, symbol, arguments) CUresult(*name) arguments = nullptr;

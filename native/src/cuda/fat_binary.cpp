@@ -77,15 +77,15 @@ int read_device_code(const std::string & path, std::vector<device_code> & out) {
     if (!file || !find_section(file, at, size)) {
         return fail(GGML_EXT_STATUS_INVALID_ARGUMENT, "'%s' cannot be read as a 64-bit ELF file", path.c_str());
     }
-    const uint64_t   end = at + size;
+    const uint64_t    end = at + size;
     fat_binary_header container;
     while (at + sizeof(container) <= end && read_at(file, at, container)) {
         if (container.magic != fat_binary_header::MAGIC || container.header_size < sizeof(container)) {
             at += 8; // padding between fat binaries
             continue;
         }
-        uint64_t       next    = at + container.header_size;
-        const uint64_t the_end = std::min(end, next + container.size);
+        uint64_t         next    = at + container.header_size;
+        const uint64_t   the_end = std::min(end, next + container.size);
         fat_binary_entry entry;
         while (next + sizeof(entry) <= the_end && read_at(file, next, entry) && entry.header_size >= sizeof(entry)) {
             if (entry.kind == KIND_PTX || entry.kind == KIND_MACHINE_CODE) {

@@ -32,10 +32,10 @@ struct fat_binary_entry {
 
 // One piece of device code in a fat binary.
 struct device_code {
-    bool     ptx;                // else machine code
-    int      arch;               // 90: compute capability 9.0
-    bool     arch_specific;      // as sm_90a: for that capability alone
-    int      ptx_major, ptx_minor; // version of the PTX language
+    bool ptx;                // else machine code
+    int  arch;               // 90: compute capability 9.0
+    bool arch_specific;      // as sm_90a: for that capability alone
+    int  ptx_major, ptx_minor; // version of the PTX language
 };
 
 // All different pieces in an ELF file; a status, INVALID_ARGUMENT where the file cannot be read as such.

@@ -14,10 +14,10 @@ namespace ggml_ext::cuda {
 struct function {
     CUfunction          handle = nullptr;
     std::vector<size_t> param_sizes;
-    int                 max_threads_per_block = 0;
-    int                 n_registers           = 0;
-    size_t              static_shared_memory  = 0;
-    size_t              local_memory          = 0;
+    int                 max_threads_per_block       = 0;
+    int                 n_registers                 = 0;
+    size_t              static_shared_memory        = 0;
+    size_t              local_memory                = 0;
     size_t              dynamic_shared_memory_limit = 0; // on this device, per block
 
     // what the driver allows now; raised by module::allow_shared_memory
@@ -41,7 +41,7 @@ public:
     int allow_shared_memory(const function & f, size_t bytes) const;
 
 private:
-    module(std::shared_ptr<const cuda::device> device, CUmodule handle) : device_(std::move(device)), handle_(handle) {}
+    module(std::shared_ptr<const cuda::device> device, CUmodule handle) :device_(std::move(device)), handle_(handle) {}
     int describe(const std::string & name, function & out) const;
 
     std::shared_ptr<const cuda::device>     device_;

@@ -21,6 +21,7 @@ constexpr nvrtcResult NVRTC_ERROR_COMPILATION    = 6;
 
 } // namespace
 
+// clang-format off
 #define GGML_EXT_NVRTC_FUNCTIONS(F)                                                                                           \
     F(nvrtcResult, nvrtcVersion, (int *, int *))                                                                              \
     F(const char *, nvrtcGetErrorString, (nvrtcResult))                                                                       \
@@ -35,6 +36,7 @@ constexpr nvrtcResult NVRTC_ERROR_COMPILATION    = 6;
     F(nvrtcResult, nvrtcGetCUBIN, (nvrtcProgram, char *))                                                                     \
     F(nvrtcResult, nvrtcGetPTXSize, (nvrtcProgram, size_t *))                                                                 \
     F(nvrtcResult, nvrtcGetPTX, (nvrtcProgram, char *))
+// clang-format on
 
 struct nvrtc {
 #define GGML_EXT_NVRTC_DECLARE(result, name, arguments) result(*name) arguments = nullptr;
@@ -71,7 +73,8 @@ int find_target(const nvrtc & lib, int major, int minor, target & out) {
     const int nearest = *std::prev(next);
     out.is_virtual    = nearest != capability;
     // the code is for this GPU alone, so it may use what its architecture has beyond the common instructions
-    out.option = format(out.is_virtual ? "--gpu-architecture=compute_%d" : major >= 9 ? "--gpu-architecture=sm_%da" : "--gpu-architecture=sm_%d",
+    out.option = format(out.is_virtual ? "--gpu-architecture=compute_%d" : major >= 9 ? "--gpu-architecture=sm_%da"
+                                                                                      : "--gpu-architecture=sm_%d",
                         nearest);
     return GGML_EXT_STATUS_SUCCESS;
 }
@@ -148,10 +151,10 @@ int open_nvrtc(std::initializer_list<const char *> names, std::shared_ptr<const 
         }
         return fail(GGML_EXT_STATUS_UNSUPPORTED, "AOT-1: CUDA source text needs NVRTC, and it cannot be loaded (%s): %s", all.c_str(), dlerror());
     }
-#define GGML_EXT_NVRTC_FIND(result, name, arguments)                                                                          \
-    lib->library.find(#name, lib->name);                                                                                      \
-    if (lib->name == nullptr) {                                                                                               \
-        return fail(GGML_EXT_STATUS_UNSUPPORTED, "AOT-1: this NVRTC has no %s: that of CUDA 12 or later is needed", #name);   \
+#define GGML_EXT_NVRTC_FIND(result, name, arguments)                                                                        \
+    lib->library.find(#name, lib->name);                                                                                    \
+    if (lib->name == nullptr) {                                                                                             \
+        return fail(GGML_EXT_STATUS_UNSUPPORTED, "AOT-1: this NVRTC has no %s: that of CUDA 12 or later is needed", #name); \
     }
     GGML_EXT_NVRTC_FUNCTIONS(GGML_EXT_NVRTC_FIND)
 #undef GGML_EXT_NVRTC_FIND

@@ -156,7 +156,7 @@ int32_t cpu_executor::compute(attached_backend & backend, plan::plan & p, ggml_c
             }
         }
         if (range.whole != nullptr) {
-            parallel_graph_ = graph;
+            parallel_graph_  = graph;
             const int status = run_step(*range.whole, program.f);
             parallel_graph_  = nullptr;
             if (status != GGML_EXT_STATUS_SUCCESS) {
@@ -177,7 +177,7 @@ struct parallel_call {
 };
 
 void run_parallel(ggml_tensor * /* dst */, int ith, int nth, void * userdata) {
-    auto &    call     = *static_cast<parallel_call *>(userdata);
+    auto & call = *static_cast<parallel_call *>(userdata);
     set_last_error("");
     const int status   = call.task(call.context, ith, nth);
     int       expected = GGML_EXT_STATUS_SUCCESS;
@@ -199,11 +199,11 @@ int cpu_executor::parallel(attached_backend & backend, ggml_ext_parallel_task ta
     proxy.flags = FLAG_COMPUTE;
     proxy.ne[0] = proxy.ne[1] = proxy.ne[2] = proxy.ne[3] = 1;
     proxy.nb[0] = proxy.nb[1] = proxy.nb[2] = proxy.nb[3] = sizeof(float);
-    proxy.data = dummy;
+    proxy.data                                            = dummy;
     set_custom(proxy, g_.op.custom, run_parallel, 0, &call);
     ggml_tensor * nodes[] = {&proxy};
     graph_copy    copy(parallel_graph_, nodes, 1);
-    const auto *  outer = std::exchange(parallel_graph_, nullptr); // a task that asks for the service again is refused
+    const auto *  outer  = std::exchange(parallel_graph_, nullptr); // a task that asks for the service again is refused
     const int32_t native = backend.native_graph_compute(backend.backend, &copy.graph);
     parallel_graph_      = outer;
     if (native == GGML_COMPUTE_ABORTED) {

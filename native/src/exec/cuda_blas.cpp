@@ -9,10 +9,10 @@ int cuda_blas_handle::open(cuda::CUstream stream) {
     if (!library.open({"libcublas.so.13", "libcublas.so.12", "libcublas.so.11"})) {
         return fail(GGML_EXT_STATUS_UNSUPPORTED, "SERV-2: cuBLAS cannot be loaded (libcublas.so.13, .12, .11): %s", dlerror());
     }
-    int (*create)(void **)                         = nullptr;
-    int (*destroy)(void *)                         = nullptr;
-    int (*set_stream)(void *, cuda::CUstream)      = nullptr;
-    int (*set_workspace)(void *, void *, size_t)   = nullptr;
+    int (*create)(void **)                       = nullptr;
+    int (*destroy)(void *)                       = nullptr;
+    int (*set_stream)(void *, cuda::CUstream)    = nullptr;
+    int (*set_workspace)(void *, void *, size_t) = nullptr;
     library.find("cublasCreate_v2", create);
     library.find("cublasDestroy_v2", destroy);
     library.find("cublasSetStream_v2", set_stream);

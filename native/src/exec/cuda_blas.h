@@ -13,8 +13,8 @@ public:
     cuda_blas_handle(const cuda_blas_handle &)             = delete;
     cuda_blas_handle & operator=(const cuda_blas_handle &) = delete;
 
-    bool is_open() const { return handle_ != nullptr; }
-    int  open(cuda::CUstream stream); // a status
+    bool   is_open() const { return handle_ != nullptr; }
+    int    open(cuda::CUstream stream); // a status
     void * get() const { return handle_; }
 
 private:
@@ -23,7 +23,7 @@ private:
     const abi::ggml &     g_;
     ggml_backend *        backend_;
     shared_library        library_;
-    void *                handle_ = nullptr;
+    void *                handle_    = nullptr;
     ggml_backend_buffer * workspace_ = nullptr;
     int (*destroy_)(void *)          = nullptr;
 };

@@ -12,18 +12,23 @@ using cuda::check;
 
 // What became of a plan's recording; kept with the plan.
 struct cuda_executor::plan_state {
-    enum { cold, warm, recorded, refused } state = cold;
-    bool          may_become_graph = false;
-    bool          reusable         = false;
-    plan_snapshot seen; // warm, recorded: what the latest execution depended on
-    plan_key      key;  // the same for other plans, where reusable
-    recording_ptr latest;
-    size_t        workspace_size = 0;
+    enum {
+        cold,
+        warm,
+        recorded,
+        refused
+    } state                                        = cold;
+    bool                          may_become_graph = false;
+    bool                          reusable         = false;
+    plan_snapshot                 seen; // warm, recorded: what the latest execution depended on
+    plan_key                      key;  // the same for other plans, where reusable
+    recording_ptr                 latest;
+    size_t                        workspace_size = 0;
     std::shared_ptr<replay_cache> recordings;
 
     // Native ranges, one before each step and one behind the last, maybe empty; each with a free place in front for a stamp.
-    std::vector<ggml_tensor *>            nodes;
-    std::vector<std::pair<size_t, int>>   ranges; // position in `nodes`, number of nodes
+    std::vector<ggml_tensor *>          nodes;
+    std::vector<std::pair<size_t, int>> ranges; // position in `nodes`, number of nodes
 
     ~plan_state() { retire(); }
 
@@ -65,8 +70,8 @@ bool cuda_executor::may_become_graph(const plan::plan & p) const {
         return (s->k->flags & GGML_EXT_KERNEL_CAPTURE_SAFE) != 0;
     });
     return device_->whole_plans && flagged && std::none_of(p.nodes.begin(), p.nodes.end(), [this](const ggml_tensor * node) {
-        return node->op == g_.op.mul_mat_id;
-    });
+               return node->op == g_.op.mul_mat_id;
+           });
 }
 
 cuda_executor::plan_state & cuda_executor::state_of(plan::plan & p) {
@@ -76,9 +81,9 @@ cuda_executor::plan_state & cuda_executor::state_of(plan::plan & p) {
         state->reusable         = std::all_of(p.steps.begin(), p.steps.end(), [](const std::unique_ptr<plan::step> & s) {
             return (s->k->flags & GGML_EXT_KERNEL_REPLAY_REUSABLE) != 0;
         });
-        state->workspace_size = p.workspace_size;
-        state->recordings     = recordings_;
-        const auto add_range  = [&](int begin, int end) {
+        state->workspace_size   = p.workspace_size;
+        state->recordings       = recordings_;
+        const auto add_range    = [&](int begin, int end) {
             state->nodes.push_back(nullptr);
             state->ranges.emplace_back(state->nodes.size(), end - begin);
             state->nodes.insert(state->nodes.end(), p.nodes.begin() + begin, p.nodes.begin() + end);
@@ -133,7 +138,7 @@ int32_t cuda_executor::compute(attached_backend & backend, plan::plan & p, ggml_
     s.state = plan_state::warm;
     s.seen.take(p, graph);
     if (s.reusable) {
-        s.key = plan_key(p, graph);
+        s.key    = plan_key(p, graph);
         s.latest = recordings_->find(s.key);
         if (s.latest != nullptr) {
             s.state = plan_state::recorded;
@@ -175,11 +180,11 @@ int32_t cuda_executor::record(const call & c) {
     const cuda::driver & cu     = *device_->cu;
     cuda::CUgraph        graph  = nullptr;
     cuda::CUgraphExec    exec   = nullptr;
-    int status = check(cu, cu.cuStreamBeginCapture(stream_.get(), cuda::CU_STREAM_CAPTURE_MODE_RELAXED), "cuStreamBeginCapture");
+    int                  status = check(cu, cu.cuStreamBeginCapture(stream_.get(), cuda::CU_STREAM_CAPTURE_MODE_RELAXED), "cuStreamBeginCapture");
     if (status == GGML_EXT_STATUS_SUCCESS) {
         const bool        complete = run(c, fragments::stamped, true) == GGML_COMPUTE_SUCCESS;
         const std::string reason   = last_error();
-        status = check(cu, cu.cuStreamEndCapture(stream_.get(), &graph), "cuStreamEndCapture");
+        status                     = check(cu, cu.cuStreamEndCapture(stream_.get(), &graph), "cuStreamEndCapture");
         if (!complete) {
             status = fail(GGML_EXT_STATUS_FAILED, "%s", reason.c_str());
         }
@@ -221,17 +226,17 @@ int32_t cuda_executor::replay(const call & c) {
 
 // `is_recording`: our stream is the one that is captured, and the backend's joins it by an event.
 int32_t cuda_executor::run(const call & c, fragments how, bool is_recording) {
-    bool ours_behind   = false; // our stream does not know of the latest native work
-    bool native_behind = is_recording;
-    const auto native  = [&](size_t fragment) -> int32_t {
+    bool       ours_behind   = false; // our stream does not know of the latest native work
+    bool       native_behind = is_recording;
+    const auto native        = [&](size_t fragment) -> int32_t {
         if (c.state.ranges[fragment].second == 0) {
             return GGML_COMPUTE_SUCCESS;
         }
         if (native_behind && stream_.before_native() != GGML_EXT_STATUS_SUCCESS) {
             return GGML_COMPUTE_FAILED;
         }
-        native_behind = false;
-        ours_behind   = true;
+        native_behind                       = false;
+        ours_behind                         = true;
         cuda::CUstreamCaptureStatus capture = cuda::CU_STREAM_CAPTURE_STATUS_NONE;
         if (is_recording && (stream_.capture_status(capture) != GGML_EXT_STATUS_SUCCESS || capture != cuda::CU_STREAM_CAPTURE_STATUS_ACTIVE)) {
             fail(GGML_EXT_STATUS_FAILED, "the capture was broken off by a kernel"); // ggml would end the process
@@ -262,7 +267,7 @@ int32_t cuda_executor::run(const call & c, fragments how, bool is_recording) {
     // both streams end in order: a recording joins here, else the backend waits for us, also after a failure
     const std::string reason = result == GGML_COMPUTE_SUCCESS ? "" : last_error();
     if (is_recording ? ours_behind && stream_.after_native() != GGML_EXT_STATUS_SUCCESS
-                  : native_behind && stream_.before_native() != GGML_EXT_STATUS_SUCCESS) {
+                     : native_behind && stream_.before_native() != GGML_EXT_STATUS_SUCCESS) {
         return GGML_COMPUTE_FAILED;
     }
     if (result != GGML_COMPUTE_SUCCESS) {

@@ -26,7 +26,10 @@ public:
 private:
     struct plan_state;
     struct call;
-    enum class fragments { stamped, plain };
+    enum class fragments {
+        stamped,
+        plain
+    };
 
     plan_state & state_of(plan::plan & p);
     bool         may_become_graph(const plan::plan & p) const;

@@ -69,7 +69,7 @@ void failure::report(const kernel & k, int status) {
     std::lock_guard<std::mutex> lock(mutex_);
     if (status_.load() == GGML_EXT_STATUS_SUCCESS) {
         const char * reason = last_error();
-        message_ = format("kernel %s: %s", k.name.c_str(), *reason != '\0' ? reason : ggml_ext_status_name(status));
+        message_            = format("kernel %s: %s", k.name.c_str(), *reason != '\0' ? reason : ggml_ext_status_name(status));
         status_.store(status, std::memory_order_release);
     }
 }

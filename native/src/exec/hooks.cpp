@@ -54,7 +54,7 @@ __attribute__((noinline)) bool supports_with_kernels(attached_device & attached,
         return attached.native_supports(op);
     }
     const query q{attached.device, op, innermost};
-    innermost = &q;
+    innermost        = &q;
     bool      answer = false;
     const int status = guarded([&]() -> int {
         const snapshot_cell::pin kernels(attached.kernels);
@@ -64,7 +64,7 @@ __attribute__((noinline)) bool supports_with_kernels(attached_device & attached,
         answer          = found.k == nullptr ? found.native : runs || attached.native_supports(op);
         return GGML_EXT_STATUS_SUCCESS;
     });
-    innermost = q.outer;
+    innermost        = q.outer;
     return status == GGML_EXT_STATUS_SUCCESS ? answer : attached.native_supports(op);
 }
 
@@ -110,13 +110,13 @@ void graph_optimize(ggml_backend * backend, ggml_cgraph * graph) {
 }
 
 int32_t graph_compute(ggml_backend * backend, ggml_cgraph * graph) {
-    const auto    attached = runtime::get().find(backend);
-    auto &        plans    = *attached->plans;
-    int32_t       result   = GGML_COMPUTE_FAILED;
-    const int     status   = guarded([&]() -> int {
+    const auto attached = runtime::get().find(backend);
+    auto &     plans    = *attached->plans;
+    int32_t    result   = GGML_COMPUTE_FAILED;
+    const int  status   = guarded([&]() -> int {
         set_last_error(""); // a refusal of an earlier query is not this compute's
-        const bool nothing = attached->device->kernels.empty() && !plan::leaf_pool::get().ever_used();
-        plan::plan_ptr p   = nothing ? nullptr : plans.plan_for_compute(graph);
+        const bool     nothing = attached->device->kernels.empty() && !plan::leaf_pool::get().ever_used();
+        plan::plan_ptr p       = nothing ? nullptr : plans.plan_for_compute(graph);
         if (p == nullptr || attached->reference.load(std::memory_order_relaxed)) {
             result = compute_natively(*attached, graph);
             return GGML_EXT_STATUS_SUCCESS;
@@ -147,8 +147,8 @@ void backend_free(ggml_backend * backend) {
 
 void * get_proc_address(struct ggml_backend_reg * reg, const char * name) {
     const patched_registry * patched = runtime::get().find(reg);
-    void * native = patched->native_get_proc_address != nullptr ? patched->native_get_proc_address(reg, name) : nullptr;
-    void * own    = exec::find_service(*patched, name, native);
+    void *                   native  = patched->native_get_proc_address != nullptr ? patched->native_get_proc_address(reg, name) : nullptr;
+    void *                   own     = exec::find_service(*patched, name, native);
     return own != nullptr ? own : native;
 }
 

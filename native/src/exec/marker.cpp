@@ -39,9 +39,9 @@ int run_on_this_thread(const abi::ggml & g, ggml_tensor * dst, const op_registra
     if (cpu == nullptr) {
         return fail(GGML_EXT_STATUS_UNSUPPORTED, "OP-3: operator %s: no CPU device is attached", op.name.c_str());
     }
-    const snapshot_cell::pin   kernels(cpu->kernels);
-    plan::refusal_list refusals;
-    const kernel_ptr   k = plan::select_kernel(*cpu, *kernels, dst, 0, &refusals).k;
+    const snapshot_cell::pin kernels(cpu->kernels);
+    plan::refusal_list       refusals;
+    const kernel_ptr         k = plan::select_kernel(*cpu, *kernels, dst, 0, &refusals).k;
     if (k == nullptr) {
         return fail(GGML_EXT_STATUS_UNSUPPORTED, "OP-3: operator %s has no CPU kernel for this node%s%s", op.name.c_str(),
                     refusals.empty() ? "" : ": ", refusals.latest().c_str());
@@ -69,7 +69,7 @@ int run_on_this_thread(const abi::ggml & g, ggml_tensor * dst, const op_registra
     }
     std::vector<char> workspace(s.prepared.workspace_size + 128);
     const auto        base = (reinterpret_cast<uintptr_t>(workspace.data()) + 127) & ~uintptr_t{127};
-    s.exec = {sizeof(s.exec), nullptr, s.prepared.state, 1, nodes, reinterpret_cast<void *>(base), s.prepared.workspace_size};
+    s.exec                 = {sizeof(s.exec), nullptr, s.prepared.state, 1, nodes, reinterpret_cast<void *>(base), s.prepared.workspace_size};
     exec::failure f;
     if (const int status = exec::run_step(s, f); status != GGML_EXT_STATUS_SUCCESS) {
         f.result(); // its message names the kernel

@@ -47,11 +47,11 @@ int runtime::load(const ggml_ext_load_params & params) {
 
 int runtime::attach(ggml_backend_device * device) {
     std::unique_lock<std::shared_mutex> lock(mutex_);
-    const auto same = [device](const auto & d) { return d->device == device; };
+    const auto                          same = [device](const auto & d) { return d->device == device; };
     if (std::any_of(devices_.begin(), devices_.end(), same)) {
         return GGML_EXT_STATUS_SUCCESS;
     }
-    auto attached = std::make_unique<attached_device>();
+    auto attached    = std::make_unique<attached_device>();
     attached->ggml   = &ggml_;
     attached->ops    = ops_.get();
     attached->device = device;
@@ -78,8 +78,8 @@ int runtime::attach(ggml_backend_device * device) {
         }
     }
 
-    void *& supports = abi::slot_of(device, ggml_.slot.dev_supports_op);
-    void *& init     = abi::slot_of(device, ggml_.slot.dev_init_backend);
+    void *& supports              = abi::slot_of(device, ggml_.slot.dev_supports_op);
+    void *& init                  = abi::slot_of(device, ggml_.slot.dev_init_backend);
     attached->native_supports_op  = reinterpret_cast<supports_op_fn>(supports);
     attached->native_init_backend = reinterpret_cast<init_backend_fn>(init);
     if (attached->native_supports_op == nullptr || attached->native_init_backend == nullptr) {
@@ -92,8 +92,8 @@ int runtime::attach(ggml_backend_device * device) {
         of_reg         = std::prev(registries_.end());
         (*of_reg)->reg = attached->reg;
     }
-    patched_registry & reg = **of_reg;
-    size_t entry = 0;
+    patched_registry & reg   = **of_reg;
+    size_t             entry = 0;
     while (entry < n_latest_.load() && latest_[entry].load()->device != device) {
         ++entry;
     }
@@ -117,7 +117,7 @@ int runtime::attach(ggml_backend_device * device) {
 
 int runtime::detach(ggml_backend_device * device) {
     std::unique_lock<std::shared_mutex> lock(mutex_);
-    const auto found = std::find_if(devices_.begin(), devices_.end(), [device](const auto & d) { return d->device == device; });
+    const auto                          found = std::find_if(devices_.begin(), devices_.end(), [device](const auto & d) { return d->device == device; });
     if (found == devices_.end()) {
         return fail(GGML_EXT_STATUS_NOT_FOUND, "device %p is not attached", static_cast<void *>(device));
     }
@@ -132,7 +132,7 @@ int runtime::detach(ggml_backend_device * device) {
     }
     abi::slot_of(device, ggml_.slot.dev_supports_op)  = reinterpret_cast<void *>((*found)->native_supports_op);
     abi::slot_of(device, ggml_.slot.dev_init_backend) = reinterpret_cast<void *>((*found)->native_init_backend);
-    const auto of_reg = std::find_if(registries_.begin(), registries_.end(), [&](const auto & r) { return r->reg == (*found)->reg; });
+    const auto of_reg                                 = std::find_if(registries_.begin(), registries_.end(), [&](const auto & r) { return r->reg == (*found)->reg; });
     if (--(*of_reg)->n_devices == 0) {
         abi::slot_of((*of_reg)->reg, ggml_.slot.reg_get_proc_address) = reinterpret_cast<void *>((*of_reg)->native_get_proc_address);
     }
@@ -144,7 +144,7 @@ int runtime::detach(ggml_backend_device * device) {
 int runtime::attach(ggml_backend * backend) {
     const ggml_backend_device *         device = ggml_.fn.ggml_backend_get_device(backend);
     std::unique_lock<std::shared_mutex> lock(mutex_);
-    const auto found = std::find_if(devices_.begin(), devices_.end(), [device](const auto & d) { return d->device == device; });
+    const auto                          found = std::find_if(devices_.begin(), devices_.end(), [device](const auto & d) { return d->device == device; });
     if (found == devices_.end()) {
         return fail(GGML_EXT_STATUS_NOT_FOUND, "the device of backend %s is not attached: call ggml_ext_attach_device first",
                     ggml_.fn.ggml_backend_name(backend));
@@ -158,7 +158,7 @@ int runtime::register_kernel(ggml_backend_device * device, const ggml_ext_kernel
     int             status = GGML_EXT_STATUS_SUCCESS;
     {
         std::shared_lock<std::shared_mutex> lock(mutex_); // the device is not detached meanwhile
-        const auto found = std::find_if(devices_.begin(), devices_.end(), [device](const auto & d) { return d->device == device; });
+        const auto                          found = std::find_if(devices_.begin(), devices_.end(), [device](const auto & d) { return d->device == device; });
         if (found == devices_.end()) {
             return fail(GGML_EXT_STATUS_INVALID_ARGUMENT, "device %p is not attached: call ggml_ext_attach_device first",
                         static_cast<void *>(device));
@@ -174,18 +174,18 @@ int runtime::attach_backend_locked(attached_device & device, ggml_backend * back
     if (backends_.count(backend) != 0) {
         return GGML_EXT_STATUS_SUCCESS;
     }
-    auto attached      = std::make_shared<attached_backend>();
-    attached->device   = &device;
-    attached->backend  = backend;
-    attached->plans    = std::make_unique<plan::backend_plans>(device, backend);
+    auto attached     = std::make_shared<attached_backend>();
+    attached->device  = &device;
+    attached->backend = backend;
+    attached->plans   = std::make_unique<plan::backend_plans>(device, backend);
     if (const int status = exec::make_executor(device, backend, attached->executor); status != GGML_EXT_STATUS_SUCCESS) {
         return status;
     }
 
-    void *& compute                 = abi::slot_of(backend, ggml_.slot.backend_graph_compute);
-    void *& free                    = abi::slot_of(backend, ggml_.slot.backend_free);
-    attached->native_graph_compute  = reinterpret_cast<graph_compute_fn>(compute);
-    attached->native_free           = reinterpret_cast<backend_free_fn>(free);
+    void *& compute                = abi::slot_of(backend, ggml_.slot.backend_graph_compute);
+    void *& free                   = abi::slot_of(backend, ggml_.slot.backend_free);
+    attached->native_graph_compute = reinterpret_cast<graph_compute_fn>(compute);
+    attached->native_free          = reinterpret_cast<backend_free_fn>(free);
     if (ggml_.slot.backend_graph_optimize >= 0) {
         void *& optimize                = abi::slot_of(backend, ggml_.slot.backend_graph_optimize);
         attached->native_graph_optimize = reinterpret_cast<graph_optimize_fn>(optimize);
@@ -207,7 +207,7 @@ std::shared_ptr<attached_backend> runtime::find(const ggml_backend * backend) co
 
 attached_device * runtime::find_cpu() const {
     std::shared_lock<std::shared_mutex> lock(mutex_);
-    const auto found = std::find_if(devices_.begin(), devices_.end(), [](const auto & d) { return d->is_cpu; });
+    const auto                          found = std::find_if(devices_.begin(), devices_.end(), [](const auto & d) { return d->is_cpu; });
     return found == devices_.end() ? nullptr : found->get();
 }
 
@@ -218,7 +218,7 @@ bool runtime::is_attached(const ggml_backend_device * device) const {
 
 const patched_registry * runtime::find(const struct ggml_backend_reg * reg) const {
     std::shared_lock<std::shared_mutex> lock(mutex_);
-    const auto found = std::find_if(registries_.begin(), registries_.end(), [reg](const auto & r) { return r->reg == reg; });
+    const auto                          found = std::find_if(registries_.begin(), registries_.end(), [reg](const auto & r) { return r->reg == reg; });
     return found == registries_.end() ? nullptr : found->get();
 }
 

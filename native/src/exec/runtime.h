@@ -25,8 +25,8 @@ public:
     int  load(const ggml_ext_load_params & params);
     bool is_loaded() const { return loaded_.load(std::memory_order_acquire); }
 
-    const abi::ggml & ggml() const { return ggml_; }
-    registry &        registrations() { return registry_; }
+    const abi::ggml &    ggml() const { return ggml_; }
+    registry &           registrations() { return registry_; }
     cuda::module_table & modules() { return modules_; }
 
     int attach(ggml_backend_device * device);
@@ -48,22 +48,22 @@ private:
     runtime();
     int attach_backend_locked(attached_device & device, ggml_backend * backend);
 
-    std::mutex                                                            load_mutex_;
-    std::atomic<bool>                                                     loaded_{false};
-    abi::ggml                                                             ggml_;
-    std::unique_ptr<const plan::op_table>                                 ops_;
-    registry                                                              registry_;
-    cuda::module_table                                                    modules_;
-    mutable std::shared_mutex                                             mutex_;
-    std::vector<std::unique_ptr<attached_device>>                         devices_; // live ones
-    std::vector<std::unique_ptr<attached_device>>                         detached_; // kept: queries may still be inside
+    std::mutex                                    load_mutex_;
+    std::atomic<bool>                             loaded_{false};
+    abi::ggml                                     ggml_;
+    std::unique_ptr<const plan::op_table>         ops_;
+    registry                                      registry_;
+    cuda::module_table                            modules_;
+    mutable std::shared_mutex                     mutex_;
+    std::vector<std::unique_ptr<attached_device>> devices_; // live ones
+    std::vector<std::unique_ptr<attached_device>> detached_; // kept: queries may still be inside
 
     // For find: support queries come for every node of every graph, so they take no lock, and need no look whether the runtime is
     // made. One entry a device, its latest attachment.
-    static constexpr size_t                                               MAX_DEVICES = 64;
-    static inline std::array<std::atomic<attached_device *>, MAX_DEVICES> latest_{};
-    static inline std::atomic<size_t>                                     n_latest_{0};
-    std::vector<std::unique_ptr<patched_registry>>                        registries_;
+    static constexpr size_t                                                     MAX_DEVICES = 64;
+    static inline std::array<std::atomic<attached_device *>, MAX_DEVICES>       latest_{};
+    static inline std::atomic<size_t>                                           n_latest_{0};
+    std::vector<std::unique_ptr<patched_registry>>                              registries_;
     std::unordered_map<const ggml_backend *, std::shared_ptr<attached_backend>> backends_;
 };
 

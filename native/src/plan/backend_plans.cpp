@@ -55,8 +55,8 @@ using place  = places::const_iterator;
 template <typename Visit> void for_each_node(const places & a, const places & b, Visit && visit) {
     place at_a = a.begin(), at_b = b.begin();
     while (at_a != a.end() || at_b != b.end()) {
-        const int  node  = at_b == b.end() || (at_a != a.end() && at_a->node < at_b->node) ? at_a->node : at_b->node;
-        const auto other = [node](const injection & x) { return x.node != node; };
+        const int   node  = at_b == b.end() || (at_a != a.end() && at_a->node < at_b->node) ? at_a->node : at_b->node;
+        const auto  other = [node](const injection & x) { return x.node != node; };
         const place end_a = std::find_if(at_a, a.end(), other);
         const place end_b = std::find_if(at_b, b.end(), other);
         visit(node, at_a, end_a, at_b, end_b);
@@ -92,7 +92,7 @@ bool output_overlaps_inputs(const step & s) {
     for (int i = 0; i + 1 < s.count; ++i) {
         for (int j = 0; j < nodes[i]->n_src; ++j) {
             const ggml_ext_tensor * src = nodes[i]->src[j];
-            const bool own = src == nullptr || std::any_of(nodes, nodes + s.count, [&](const ggml_ext_node * n) {
+            const bool              own = src == nullptr || std::any_of(nodes, nodes + s.count, [&](const ggml_ext_node * n) {
                                  return n->dst->tensor == src->tensor;
                              });
             if (!own && ranges_overlap(output, *src)) {
@@ -149,7 +149,7 @@ void backend_plans::plan_before_allocation(ggml_cgraph * graph) {
     const snapshot_cell::pin kernels(planner_.device.kernels);
     const bool               stale = has_addresses(graph);
 
-    const print128           print = print_nodes(graph->nodes, graph->n_nodes);
+    const print128 print = print_nodes(graph->nodes, graph->n_nodes);
 
     plan_ptr p = find(graph->nodes, graph->n_nodes, true);
     if (p != nullptr && p->epoch == kernels->epoch && p->error == GGML_EXT_STATUS_SUCCESS && p->stale == stale && !p->groups_split &&
@@ -257,7 +257,7 @@ void backend_plans::refresh(plan & p) {
         step & s = *p.steps[i];
         s.views.refresh_addresses();
         if (s.fused && (s.k->flags & GGML_EXT_KERNEL_OVERLAP_SAFE) == 0 && output_overlaps_inputs(s)) {
-            const snapshot_cell::pin kernels(planner_.device.kernels);
+            const snapshot_cell::pin    kernels(planner_.device.kernels);
             std::lock_guard<std::mutex> lock(mutex_);
             planner_.split_group(p, i, *kernels);
             p.groups_split = true;

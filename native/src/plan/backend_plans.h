@@ -49,9 +49,9 @@ private:
     static constexpr size_t MAX_PLANS      = 256;
     static constexpr size_t MAX_STRUCTURES = 1024;
 
-    planner                                              planner_;
-    mutable std::mutex                                   mutex_; // of the list, and of steps and refusals for observers
-    std::list<plan_ptr>                                  plans_;
+    planner             planner_;
+    mutable std::mutex  mutex_; // of the list, and of steps and refusals for observers
+    std::list<plan_ptr> plans_;
     // by structure of the graph: all places that one of its shapes needed, and the largest workspace
     struct needs {
         std::vector<injection> places; // in the order of nodes

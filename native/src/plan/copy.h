@@ -18,11 +18,11 @@ struct ggml_ext_plan {
         size_t      workspace_size;
         uint64_t    executed, time_ns;
     };
-    std::string                           backend;
-    std::vector<node>                     nodes;
-    std::vector<step>                     steps; // native ranges too
-    ggml_ext::plan::refusal_list          refusals;
-    size_t                                workspace_size    = 0;
-    bool                                  before_allocation = false;
-    uint64_t                              n_computed        = 0;
+    std::string                  backend;
+    std::vector<node>            nodes;
+    std::vector<step>            steps; // native ranges too
+    ggml_ext::plan::refusal_list refusals;
+    size_t                       workspace_size    = 0;
+    bool                         before_allocation = false;
+    uint64_t                     n_computed        = 0;
 };

@@ -21,10 +21,10 @@ public:
             if (index.ops().effect_of(node) == effect::none) {
                 continue;
             }
-            writes_.push_back({ i, node, owner(node) });
+            writes_.push_back({i, node, owner(node)});
             for (const ggml_tensor * src : node->src) {
                 if (src) {
-                    reads_.push_back({ i, src, owner(src) });
+                    reads_.push_back({i, src, owner(src)});
                 }
             }
         }

@@ -8,25 +8,105 @@ namespace ggml_ext::plan {
 
 namespace {
 
-const char * const no_work[] = { "NONE", "RESHAPE", "VIEW", "PERMUTE", "TRANSPOSE" };
+const char * const no_work[] = {"NONE", "RESHAPE", "VIEW", "PERMUTE", "TRANSPOSE"};
 
 // Operations that write their result and nothing else, be it owned or a view. Not here, so unknown: callbacks (MAP_CUSTOM*,
 // CUSTOM), optimizer steps (they write the moments among their sources).
 const char * const writes_result_only[] = {
     // copies and layout
-    "DUP", "CPY", "CONT", "SET", "SET_ROWS", "GET_ROWS", "GET_ROWS_BACK", "REPEAT", "REPEAT_BACK", "CONCAT", "PAD", "PAD_REFLECT_1D",
-    "ROLL", "UPSCALE", "DIAG", "TRI", "WIN_PART", "WIN_UNPART", "GET_REL_POS", "ARANGE", "FILL", "TIMESTEP_EMBEDDING",
+    "DUP",
+    "CPY",
+    "CONT",
+    "SET",
+    "SET_ROWS",
+    "GET_ROWS",
+    "GET_ROWS_BACK",
+    "REPEAT",
+    "REPEAT_BACK",
+    "CONCAT",
+    "PAD",
+    "PAD_REFLECT_1D",
+    "ROLL",
+    "UPSCALE",
+    "DIAG",
+    "TRI",
+    "WIN_PART",
+    "WIN_UNPART",
+    "GET_REL_POS",
+    "ARANGE",
+    "FILL",
+    "TIMESTEP_EMBEDDING",
     // element by element
-    "ADD", "ADD_ID", "ADD1", "ACC", "ADD_REL_POS", "SUB", "MUL", "DIV", "SQR", "SQRT", "LOG", "SIN", "COS", "SCALE", "CLAMP",
-    "LEAKY_RELU", "UNARY", "GLU", "SILU_BACK", "DIAG_MASK_INF", "DIAG_MASK_ZERO", "ROPE", "ROPE_BACK",
+    "ADD",
+    "ADD_ID",
+    "ADD1",
+    "ACC",
+    "ADD_REL_POS",
+    "SUB",
+    "MUL",
+    "DIV",
+    "SQR",
+    "SQRT",
+    "LOG",
+    "SIN",
+    "COS",
+    "SCALE",
+    "CLAMP",
+    "LEAKY_RELU",
+    "UNARY",
+    "GLU",
+    "SILU_BACK",
+    "DIAG_MASK_INF",
+    "DIAG_MASK_ZERO",
+    "ROPE",
+    "ROPE_BACK",
     // reductions, norms, order
-    "SUM", "SUM_ROWS", "CUMSUM", "MEAN", "ARGMAX", "COUNT_EQUAL", "ARGSORT", "TOP_K", "NORM", "RMS_NORM", "RMS_NORM_BACK",
-    "GROUP_NORM", "L2_NORM", "SOFT_MAX", "SOFT_MAX_BACK", "CROSS_ENTROPY_LOSS", "CROSS_ENTROPY_LOSS_BACK",
+    "SUM",
+    "SUM_ROWS",
+    "CUMSUM",
+    "MEAN",
+    "ARGMAX",
+    "COUNT_EQUAL",
+    "ARGSORT",
+    "TOP_K",
+    "NORM",
+    "RMS_NORM",
+    "RMS_NORM_BACK",
+    "GROUP_NORM",
+    "L2_NORM",
+    "SOFT_MAX",
+    "SOFT_MAX_BACK",
+    "CROSS_ENTROPY_LOSS",
+    "CROSS_ENTROPY_LOSS_BACK",
     // products, convolutions, attention, recurrences
-    "MUL_MAT", "MUL_MAT_ID", "OUT_PROD", "SOLVE_TRI", "CONV_TRANSPOSE_1D", "CONV_TRANSPOSE_2D", "CONV_2D", "CONV_2D_DW", "CONV_3D",
-    "IM2COL", "IM2COL_BACK", "IM2COL_3D", "COL2IM_1D", "POOL_1D", "POOL_2D", "POOL_2D_BACK", "FLASH_ATTN_EXT", "FLASH_ATTN_BACK",
-    "SSM_CONV", "SSM_SCAN", "RWKV_WKV6", "RWKV_WKV7", "GATED_LINEAR_ATTN", "GATED_DELTA_NET", "LIGHTNING_INDEXER", "DSV4_HC_COMB",
-    "DSV4_HC_PRE", "DSV4_HC_POST",
+    "MUL_MAT",
+    "MUL_MAT_ID",
+    "OUT_PROD",
+    "SOLVE_TRI",
+    "CONV_TRANSPOSE_1D",
+    "CONV_TRANSPOSE_2D",
+    "CONV_2D",
+    "CONV_2D_DW",
+    "CONV_3D",
+    "IM2COL",
+    "IM2COL_BACK",
+    "IM2COL_3D",
+    "COL2IM_1D",
+    "POOL_1D",
+    "POOL_2D",
+    "POOL_2D_BACK",
+    "FLASH_ATTN_EXT",
+    "FLASH_ATTN_BACK",
+    "SSM_CONV",
+    "SSM_SCAN",
+    "RWKV_WKV6",
+    "RWKV_WKV7",
+    "GATED_LINEAR_ATTN",
+    "GATED_DELTA_NET",
+    "LIGHTNING_INDEXER",
+    "DSV4_HC_COMB",
+    "DSV4_HC_PRE",
+    "DSV4_HC_POST",
 };
 
 template <size_t N> bool contains(const char * const (&names)[N], const char * name) {
@@ -92,7 +172,7 @@ bool may_alias(const abi::ggml & g, const ggml_tensor * a, const ggml_tensor * b
     }
     const uintptr_t begin_a = same_owner ? offset_in_owner(a) : reinterpret_cast<uintptr_t>(a->data);
     const uintptr_t begin_b = same_owner ? offset_in_owner(b) : reinterpret_cast<uintptr_t>(b->data);
-    return overlap({ begin_a, begin_a + g.fn.ggml_nbytes(a) }, { begin_b, begin_b + g.fn.ggml_nbytes(b) });
+    return overlap({begin_a, begin_a + g.fn.ggml_nbytes(a)}, {begin_b, begin_b + g.fn.ggml_nbytes(b)});
 }
 
 } // namespace ggml_ext::plan

@@ -91,7 +91,7 @@ print128 print_nodes(ggml_tensor * const * nodes, int n_nodes) {
     print128 print{static_cast<uint64_t>(n_nodes), ~static_cast<uint64_t>(n_nodes)};
     for (int i = 0; i < n_nodes; ++i) {
         const uint128 sum = sum_node(nodes, i);
-        print.a = (print.a ^ static_cast<uint64_t>(sum)) * 0xd6e8feb86659fd93ull;
+        print.a           = (print.a ^ static_cast<uint64_t>(sum)) * 0xd6e8feb86659fd93ull;
         print.a ^= print.a >> 32;
         print.b = (print.b ^ static_cast<uint64_t>(sum >> 64)) * 0xff51afd7ed558ccdull;
         print.b ^= print.b >> 33;

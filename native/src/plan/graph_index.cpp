@@ -44,7 +44,7 @@ void graph_index::build_positions() const {
     while ((size_t(3) << bits) < 4 * static_cast<size_t>(n_nodes())) { // at most three quarters full
         ++bits;
     }
-    slots_.assign(size_t(1) << bits, slot{ nullptr, -1 });
+    slots_.assign(size_t(1) << bits, slot{nullptr, -1});
     shift_ = 64 - bits;
     for (int i = 0; i < n_nodes(); ++i) {
         slot & s   = slot_for(node(i));
@@ -77,11 +77,11 @@ void graph_index::build_hidden_reads() const {
             const ggml_tensor * root = owner(src);
             has_edge_to_own |= root == own;
             if (root != src && find(src) < 0 && find(root) >= 0) {
-                hidden_reads_.push_back({ root, n });
+                hidden_reads_.push_back({root, n});
             }
         }
         if (!has_edge_to_own && find(own) >= 0) {
-            hidden_reads_.push_back({ own, n });
+            hidden_reads_.push_back({own, n});
         }
     }
     hidden_reads_built_ = true;

@@ -95,9 +95,9 @@ void inject(plan & p) {
         p.leaf = leaf_pool::get().take();
     }
     ggml_tensor & leaf = *p.leaf;
-    leaf       = ggml_tensor{};
-    leaf.type  = TYPE_I8;
-    leaf.extra = &INJECTED;
+    leaf               = ggml_tensor{};
+    leaf.type          = TYPE_I8;
+    leaf.extra         = &INJECTED;
     std::strcpy(leaf.name, "ggml_ext_workspace");
     const int64_t size = static_cast<int64_t>(p.leaf_size + WORKSPACE_ALIGNMENT);
     leaf.ne[0]         = size;

@@ -18,17 +18,17 @@ struct print128 {
 
 // One extension step: a single node or a fused group. Nodes between steps are the device's own.
 struct step {
-    int                                first = 0;
-    int                                count = 1;
-    kernel_ptr                         k;
-    bool                               fused = false;
-    bool                               workspace_in_leaf = false; // its node carries the leaf
-    kept_nodes                         views;  // of its nodes, in order
-    ggml_ext_prepared                  prepared{}; // prepare's answer
-    ggml_ext_exec_params               exec{};     // refreshed before each compute
-    print128                           print;      // of its nodes' and their sources' metadata
-    std::atomic<uint64_t>              executed{0};
-    std::atomic<uint64_t>              time_ns{0};
+    int                   first = 0;
+    int                   count = 1;
+    kernel_ptr            k;
+    bool                  fused             = false;
+    bool                  workspace_in_leaf = false; // its node carries the leaf
+    kept_nodes            views;  // of its nodes, in order
+    ggml_ext_prepared     prepared{}; // prepare's answer
+    ggml_ext_exec_params  exec{};     // refreshed before each compute
+    print128              print;      // of its nodes' and their sources' metadata
+    std::atomic<uint64_t> executed{0};
+    std::atomic<uint64_t> time_ns{0};
 
     ~step(); // destroys the prepared state
 
@@ -83,35 +83,35 @@ struct injection {
 };
 
 struct plan {
-    uint64_t                         epoch  = 0; // of the registrations it was made from
-    bool                             before_allocation = false;
-    ggml_tensor **                   base   = nullptr; // the graph's node array
-    std::vector<ggml_tensor *>       nodes; // in the order in which they run
-    print128                         print; // of the nodes as they came: pointers and metadata
-    print128                         print_ordered; // of `nodes`
-    bool                             stale = false; // made where addresses were there already
-    bool                             groups_split = false; // a group runs as single operations after all
-    arena                            memory; // of the steps' views
+    uint64_t                           epoch             = 0; // of the registrations it was made from
+    bool                               before_allocation = false;
+    ggml_tensor **                     base              = nullptr; // the graph's node array
+    std::vector<ggml_tensor *>         nodes; // in the order in which they run
+    print128                           print; // of the nodes as they came: pointers and metadata
+    print128                           print_ordered; // of `nodes`
+    bool                               stale        = false; // made where addresses were there already
+    bool                               groups_split = false; // a group runs as single operations after all
+    arena                              memory; // of the steps' views
     std::vector<std::unique_ptr<step>> steps;
-    refusal_list                     refusals;
-    std::vector<label>               labels; // of `nodes`
-    std::unique_ptr<char[]>          names;  // of `nodes`, each with its NUL
-    std::vector<injection>           injections;
-    int                              error = GGML_EXT_STATUS_SUCCESS; // of a failed prepare; computing it fails
-    std::string                      error_message;
+    refusal_list                       refusals;
+    std::vector<label>                 labels; // of `nodes`
+    std::unique_ptr<char[]>            names;  // of `nodes`, each with its NUL
+    std::vector<injection>             injections;
+    int                                error = GGML_EXT_STATUS_SUCCESS; // of a failed prepare; computing it fails
+    std::string                        error_message;
 
-    size_t                           workspace_size = 0; // the largest request
-    size_t                           leaf_size = 0;      // the largest request of any shape of this graph so far
-    ggml_tensor *                    leaf = nullptr;     // in ggml's allocator; not owned (see leaf_pool); NULL: none
-    bool                             injected = false;   // the graph carries added sources now
-    uint64_t                         verified_uid = 0;   // ggml's id of the allocated graph that was found to be the planned one
+    size_t        workspace_size = 0; // the largest request
+    size_t        leaf_size      = 0;      // the largest request of any shape of this graph so far
+    ggml_tensor * leaf           = nullptr;     // in ggml's allocator; not owned (see leaf_pool); NULL: none
+    bool          injected       = false;   // the graph carries added sources now
+    uint64_t      verified_uid   = 0;   // ggml's id of the allocated graph that was found to be the planned one
 
-    std::vector<address>             addresses; // of all tensors of all steps, as their views have them; empty: to be refreshed
-    uint64_t                         addresses_version = 0; // counts refreshments that found others
-    uint64_t                         n_groups = 0;  // fused steps
+    std::vector<address> addresses; // of all tensors of all steps, as their views have them; empty: to be refreshed
+    uint64_t             addresses_version = 0; // counts refreshments that found others
+    uint64_t             n_groups          = 0;  // fused steps
 
-    std::shared_ptr<void>            exec_data; // what the executor keeps for it
-    std::atomic<uint64_t>            n_computed{0};
+    std::shared_ptr<void> exec_data; // what the executor keeps for it
+    std::atomic<uint64_t> n_computed{0};
 
     ~plan();
 };

@@ -78,8 +78,7 @@ private:
         label * out  = p_->labels.data();
         char *  name = p_->names.get();
         for (const ggml_tensor * node : p_->nodes) {
-            *out++ = {op_name_of(g_, node), static_cast<uint32_t>(name - p_->names.get()), node->type,
-                      {node->ne[0], node->ne[1], node->ne[2], node->ne[3]}};
+            *out++ = {op_name_of(g_, node), static_cast<uint32_t>(name - p_->names.get()), node->type, {node->ne[0], node->ne[1], node->ne[2], node->ne[3]}};
             std::memcpy(name, node->name, NAME); // all of it, a constant size, is faster than what is used
             name += strnlen(name, NAME);
             *name++ = '\0';
@@ -104,9 +103,9 @@ private:
         const ggml_tensor *     node   = index_.node(i);
         const op_registration * op     = operator_of(g_, node);
         const auto &            offers = kernels_.singles(op != nullptr ? -1 : node->op, op);
-        match_result match  = view != nullptr ? best_match(i, *view) : match_result{};
-        const bool   ask    = !offers.empty() && (match.k == nullptr || offers.front()->desc.priority > (*match.k)->desc.priority);
-        kernel_ptr   single = ask ? select_kernel(device_, kernels_, node, i, &p_->refusals).k : nullptr;
+        match_result            match  = view != nullptr ? best_match(i, *view) : match_result{};
+        const bool              ask    = !offers.empty() && (match.k == nullptr || offers.front()->desc.priority > (*match.k)->desc.priority);
+        kernel_ptr              single = ask ? select_kernel(device_, kernels_, node, i, &p_->refusals).k : nullptr;
         if (single != nullptr && match.k != nullptr && single->desc.priority <= (*match.k)->desc.priority) {
             single = nullptr;
         }
@@ -152,7 +151,7 @@ private:
             if (!may_begin(*k, index_.node(i))) {
                 continue;
             }
-            match_result candidate;
+            match_result      candidate;
             const std::string reason = try_match(k, i, view, candidate);
             if (!reason.empty()) {
                 p_->refusals.add(i, k->name, reason.c_str());
@@ -203,14 +202,14 @@ private:
 
 void builder::make_step(plan & p, const attached_device & device, ggml_backend * backend, const kernel_ptr & k, int first, int count,
                         bool fused, std::vector<std::unique_ptr<step>> & out) {
-    auto s   = std::make_unique<step>();
-    s->k     = k;
+    auto s = std::make_unique<step>();
+    s->k   = k;
     k->n_plan_steps.fetch_add(1); // step's destructor takes it back
-    s->first = first;
-    s->count = count;
-    s->fused = fused;
-    s->print = print_step(p.nodes.data(), first, count);
-    s->views = kept_nodes(*device.ggml, p.nodes.data() + first, count, p.memory);
+    s->first                = first;
+    s->count                = count;
+    s->fused                = fused;
+    s->print                = print_step(p.nodes.data(), first, count);
+    s->views                = kept_nodes(*device.ggml, p.nodes.data() + first, count, p.memory);
     s->prepared.struct_size = sizeof(s->prepared);
     s->prepared.n_phases    = 1;
     if (k->desc.prepare != nullptr) {

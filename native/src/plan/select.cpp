@@ -51,7 +51,7 @@ selection select_kernel(const attached_device & device, const snapshot & kernels
         }
     };
     // CAP-3: who asks ggml for cuBLAS gets it
-    const bool cublas = device.cuda != nullptr && device.cuda->force_cublas && (node->op == g.op.mul_mat || node->op == g.op.mul_mat_id) && native();
+    const bool  cublas = device.cuda != nullptr && device.cuda->force_cublas && (node->op == g.op.mul_mat || node->op == g.op.mul_mat_id) && native();
     std::string text;
     for (const kernel_ptr & k : offers) {
         if (cublas) {

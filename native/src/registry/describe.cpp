@@ -52,7 +52,8 @@ namespace {
 // ggml_nbytes, without a call for the types that most tensors have
 size_t nbytes_of(const abi::ggml & g, const ggml_tensor * t) {
     constexpr int32_t F16 = 1, I32 = 26, BF16 = 30;
-    const size_t      element = t->type == TYPE_F32 || t->type == I32 ? 4 : t->type == F16 || t->type == BF16 ? 2 : 0;
+    const size_t      element = t->type == TYPE_F32 || t->type == I32 ? 4 : t->type == F16 || t->type == BF16 ? 2
+                                                                                                              : 0;
     if (element == 0) {
         return g.fn.ggml_nbytes(t);
     }
@@ -122,7 +123,7 @@ void node_view::set(const abi::ggml & g, const ggml_tensor * node) {
 
 kept_nodes::kept_nodes(const abi::ggml & g, ggml_tensor * const * nodes, int n_nodes, arena & memory) {
     constexpr size_t NAME = sizeof(ggml_tensor::name), OP_PARAMS = sizeof(ggml_tensor::op_params);
-    const size_t     n = static_cast<size_t>(n_nodes);
+    const size_t     n       = static_cast<size_t>(n_nodes);
     size_t           n_slots = 0, n_tensors = n;
     for (int i = 0; i < n_nodes; ++i) {
         const int n_src = n_own_sources(nodes[i]);

@@ -106,7 +106,7 @@ int registry::register_kernel(const abi::ggml & g, ggml_backend_device * device,
     if (desc.op == nullptr && desc.supports != nullptr) {
         return fail(GGML_EXT_STATUS_INVALID_ARGUMENT, "kernel %s has supports but names no op", desc.name);
     }
-    constexpr uint32_t known_flags = 
+    constexpr uint32_t known_flags =
         GGML_EXT_KERNEL_CAPTURE_SAFE | GGML_EXT_KERNEL_REPLAY_REUSABLE | GGML_EXT_KERNEL_OVERLAP_SAFE;
     if ((flags & ~known_flags) != 0) {
         return fail(GGML_EXT_STATUS_INVALID_ARGUMENT, "kernel %s has unknown flags 0x%x", desc.name, flags & ~known_flags);

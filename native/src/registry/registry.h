@@ -18,8 +18,8 @@ namespace ggml_ext {
 
 // The caller's data of an operator. Released when the operator is withdrawn and no infer callback runs any more.
 struct op_data {
-    void *  user_data          = nullptr;
-    void (*release)(void *)    = nullptr;
+    void * user_data        = nullptr;
+    void (*release)(void *) = nullptr;
 
     ~op_data() {
         if (release != nullptr) {
@@ -49,20 +49,20 @@ struct kernel_counters {
 };
 
 struct kernel {
-    std::string               name;
-    std::string               op_name; // "" for a rule whose matches may begin anywhere
-    ggml_ext_kernel_desc      desc{};  // name and op point into the strings above
-    uint32_t                  flags = 0;
-    ggml_backend_device *     device = nullptr;
-    snapshot_cell *           cell   = nullptr; // of the device
-    int32_t                   op_id  = -1;      // of a built-in op
-    const op_registration *   op     = nullptr; // of a registered one
-    uint64_t                  order  = 0;       // of registration
-    bool                      env_disabled = false;
-    std::atomic<bool>         enabled{true};
-    std::atomic<bool>         wants_workspace{false}; // asked for some once: keeps its place in the allocator (see plan/inject.h)
-    std::atomic<int>          n_plan_steps{0};        // steps of live plans
-    mutable kernel_counters   counters;
+    std::string             name;
+    std::string             op_name; // "" for a rule whose matches may begin anywhere
+    ggml_ext_kernel_desc    desc{};  // name and op point into the strings above
+    uint32_t                flags        = 0;
+    ggml_backend_device *   device       = nullptr;
+    snapshot_cell *         cell         = nullptr; // of the device
+    int32_t                 op_id        = -1;      // of a built-in op
+    const op_registration * op           = nullptr; // of a registered one
+    uint64_t                order        = 0;       // of registration
+    bool                    env_disabled = false;
+    std::atomic<bool>       enabled{true};
+    std::atomic<bool>       wants_workspace{false}; // asked for some once: keeps its place in the allocator (see plan/inject.h)
+    std::atomic<int>        n_plan_steps{0};        // steps of live plans
+    mutable kernel_counters counters;
 
     ~kernel();
     bool active() const { return enabled.load(std::memory_order_relaxed) && !env_disabled; }
@@ -72,15 +72,15 @@ using kernel_ptr = std::shared_ptr<kernel>;
 
 // What one device has, in the order of asking: priority, then registration.
 struct snapshot {
-    uint64_t                                                            epoch = 0;
-    std::vector<kernel_ptr>                                             all;
-    std::vector<std::vector<kernel_ptr>>                                single_builtin; // by op id
+    uint64_t                                                             epoch = 0;
+    std::vector<kernel_ptr>                                              all;
+    std::vector<std::vector<kernel_ptr>>                                 single_builtin; // by op id
     std::unordered_map<const op_registration *, std::vector<kernel_ptr>> single_custom;
-    std::vector<kernel_ptr>                                             rules;
-    std::vector<kernel_ptr>                                             optimizers;
+    std::vector<kernel_ptr>                                              rules;
+    std::vector<kernel_ptr>                                              optimizers;
 
-    bool                            empty() const { return all.empty(); }
-    bool                            serves(int32_t op_id) const { // single nodes of that built-in op
+    bool empty() const { return all.empty(); }
+    bool serves(int32_t op_id) const { // single nodes of that built-in op
         return op_id >= 0 && static_cast<size_t>(op_id) < single_builtin.size() && !single_builtin[op_id].empty();
     }
     const std::vector<kernel_ptr> & singles(int32_t op_id, const op_registration * op) const;
@@ -94,8 +94,8 @@ public:
     public:
         explicit pin(const snapshot_cell & cell);
         ~pin();
-        pin(const pin &)             = delete;
-        pin & operator=(const pin &) = delete;
+        pin(const pin &)                        = delete;
+        pin &            operator=(const pin &) = delete;
         const snapshot * operator->() const { return snapshot_; }
         const snapshot & operator*() const { return *snapshot_; }
 
@@ -146,21 +146,21 @@ public:
     int set_enabled(ggml_ext_registration * registration, bool enabled);
 
     // NULL where the handle is not a live one
-    kernel_ptr              find_kernel(const ggml_ext_registration * registration) const;
-    const char *            name_of(const ggml_ext_registration * registration) const;
-    op_use                  find_op(const std::string & name) const;
-    size_t                  n_kernels(const ggml_backend_device * device) const;
+    kernel_ptr   find_kernel(const ggml_ext_registration * registration) const;
+    const char * name_of(const ggml_ext_registration * registration) const;
+    op_use       find_op(const std::string & name) const;
+    size_t       n_kernels(const ggml_backend_device * device) const;
 
 private:
     void publish(ggml_backend_device * device, snapshot_cell & cell);
 
-    mutable std::mutex                                        mutex_;
-    std::vector<std::unique_ptr<op_registration>>             all_ops_; // withdrawn ones too
-    std::unordered_map<std::string, op_registration *>        ops_;
+    mutable std::mutex                                                 mutex_;
+    std::vector<std::unique_ptr<op_registration>>                      all_ops_; // withdrawn ones too
+    std::unordered_map<std::string, op_registration *>                 ops_;
     std::unordered_map<ggml_backend_device *, std::vector<kernel_ptr>> kernels_;
-    std::unordered_set<ggml_ext_registration *>               handles_;
-    uint64_t                                                  order_ = 0;
-    uint64_t                                                  epoch_ = 0;
+    std::unordered_set<ggml_ext_registration *>                        handles_;
+    uint64_t                                                           order_ = 0;
+    uint64_t                                                           epoch_ = 0;
 };
 
 } // namespace ggml_ext

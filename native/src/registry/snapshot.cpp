@@ -37,7 +37,7 @@ snapshot_cell::~snapshot_cell() {
 }
 
 void snapshot_cell::store(std::unique_ptr<const snapshot> next) {
-    const bool                      empty = next == nullptr || next->empty();
+    const bool empty = next == nullptr || next->empty();
     for (uint32_t word = 0; word < MAX_OPS / 64; ++word) {
         uint64_t bits = 0;
         for (uint32_t bit = 0; next != nullptr && bit < 64; ++bit) {

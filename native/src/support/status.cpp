@@ -25,7 +25,7 @@ log_target & target() {
 std::string vformat(const char * format, va_list arguments) {
     va_list again;
     va_copy(again, arguments);
-    const int length = std::vsnprintf(nullptr, 0, format, arguments);
+    const int   length = std::vsnprintf(nullptr, 0, format, arguments);
     std::string text(length < 0 ? 0 : static_cast<size_t>(length), '\0');
     std::vsnprintf(text.data(), text.size() + 1, format, again);
     va_end(again);

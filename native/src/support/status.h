@@ -14,7 +14,7 @@ void         set_last_error(const char * message);
 const char * last_error();
 
 __attribute__((format(printf, 2, 3))) void log(ggml_ext_log_level level, const char * format, ...);
-void log_set(ggml_ext_log_callback callback, void * user_data);
+void                                       log_set(ggml_ext_log_callback callback, void * user_data);
 
 std::string format(const char * format, ...) __attribute__((format(printf, 1, 2)));
 

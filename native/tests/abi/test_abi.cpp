@@ -30,7 +30,7 @@ const abi::ggml & loaded() {
 }
 
 struct context {
-    context() : ctx(loaded().fn.ggml_init({ 1 << 20, nullptr, true })) {}
+    context() : ctx(loaded().fn.ggml_init({1 << 20, nullptr, true})) {}
     ~context() { loaded().fn.ggml_free(ctx); }
 
     ggml_tensor * tensor(int64_t ne0, int64_t ne1 = 1) const {
@@ -109,12 +109,12 @@ TEST_CASE("COMPAT-1: a stock ggml is known: file, version, tensor, graph and tab
 }
 
 TEST_CASE("COMPAT-1: loading patches nothing") {
-    const auto &      s    = test::stock();
+    const auto &       s   = test::stock();
     ggml_backend_reg * reg = s.base.ggml_backend_dev_backend_reg(s.cpu);
-    const backend     b;
-    const auto        device_before  = words_of(s.cpu, N_TABLE_WORDS);
-    const auto        backend_before = words_of(b.handle, N_TABLE_WORDS);
-    const auto        reg_before     = words_of(reg, 5);
+    const backend      b;
+    const auto         device_before  = words_of(s.cpu, N_TABLE_WORDS);
+    const auto         backend_before = words_of(b.handle, N_TABLE_WORDS);
+    const auto         reg_before     = words_of(reg, 5);
 
     abi::ggml   g;
     std::string error;
@@ -133,24 +133,24 @@ TEST_CASE("COMPAT-1: operations have the ids that ggml's constructors give them"
     ggml_tensor *     b = c.tensor(8, 8);
 
     const std::map<std::string, const ggml_tensor *> made = {
-        { "NONE", a },
-        { "ADD", s.base.ggml_add(c.ctx, a, b) },
-        { "SUB", s.ggml_sub(c.ctx, a, b) },
-        { "MUL", s.ggml_mul(c.ctx, a, b) },
-        { "SQR", s.ggml_sqr(c.ctx, a) },
-        { "UNARY", s.ggml_silu(c.ctx, a) },
-        { "SCALE", s.ggml_scale(c.ctx, a, 2.0f) },
-        { "NORM", s.ggml_norm(c.ctx, a, 1e-5f) },
-        { "RMS_NORM", s.ggml_rms_norm(c.ctx, a, 1e-5f) },
-        { "SOFT_MAX", s.ggml_soft_max(c.ctx, a) },
-        { "CPY", s.ggml_cpy(c.ctx, a, b) },
-        { "CONT", s.ggml_cont(c.ctx, a) },
-        { "CONCAT", s.ggml_concat(c.ctx, a, b, 0) },
-        { "RESHAPE", s.ggml_reshape_2d(c.ctx, a, 4, 16) },
-        { "VIEW", s.ggml_view_2d(c.ctx, a, 4, 4, 32, 0) },
-        { "PERMUTE", s.ggml_permute(c.ctx, a, 1, 0, 2, 3) },
-        { "TRANSPOSE", s.ggml_transpose(c.ctx, a) },
-        { "MUL_MAT", s.base.ggml_mul_mat(c.ctx, a, b) },
+        {"NONE", a},
+        {"ADD", s.base.ggml_add(c.ctx, a, b)},
+        {"SUB", s.ggml_sub(c.ctx, a, b)},
+        {"MUL", s.ggml_mul(c.ctx, a, b)},
+        {"SQR", s.ggml_sqr(c.ctx, a)},
+        {"UNARY", s.ggml_silu(c.ctx, a)},
+        {"SCALE", s.ggml_scale(c.ctx, a, 2.0f)},
+        {"NORM", s.ggml_norm(c.ctx, a, 1e-5f)},
+        {"RMS_NORM", s.ggml_rms_norm(c.ctx, a, 1e-5f)},
+        {"SOFT_MAX", s.ggml_soft_max(c.ctx, a)},
+        {"CPY", s.ggml_cpy(c.ctx, a, b)},
+        {"CONT", s.ggml_cont(c.ctx, a)},
+        {"CONCAT", s.ggml_concat(c.ctx, a, b, 0)},
+        {"RESHAPE", s.ggml_reshape_2d(c.ctx, a, 4, 16)},
+        {"VIEW", s.ggml_view_2d(c.ctx, a, 4, 4, 32, 0)},
+        {"PERMUTE", s.ggml_permute(c.ctx, a, 1, 0, 2, 3)},
+        {"TRANSPOSE", s.ggml_transpose(c.ctx, a)},
+        {"MUL_MAT", s.base.ggml_mul_mat(c.ctx, a, b)},
     };
     for (const auto & [name, node] : made) {
         CAPTURE(name);
@@ -172,7 +172,7 @@ TEST_CASE("COMPAT-1: the table of operations ends where it ends") {
     CHECK(g.n_ops > 80);
     CHECK(g.n_ops < 200);
     CHECK(std::string(g.fn.ggml_op_name(g.n_ops - 1)) == "GLU"); // the last one in ggml.h
-    for (const char * name : { "", "add", "x+y", "ABS", "SILU", "REGLU", "f32", "NO_SUCH_OP" }) {
+    for (const char * name : {"", "add", "x+y", "ABS", "SILU", "REGLU", "f32", "NO_SUCH_OP"}) {
         CAPTURE(name);
         CHECK(g.find_op(name) == -1);
     }
@@ -206,7 +206,7 @@ TEST_CASE("COMPAT-1: what is put into a device's table is what ggml calls") {
 TEST_CASE("COMPAT-1: what is put into a backend's or a registry's table is what ggml calls") {
     const abi::ggml &  g = loaded();
     const backend      b;
-    ggml_backend_event event = { test::stock().cpu, nullptr };
+    ggml_backend_event event = {test::stock().cpu, nullptr};
     ggml_backend_reg * reg   = g.fn.ggml_backend_dev_backend_reg(test::stock().cpu);
     n_called                 = 0;
     {
@@ -302,7 +302,7 @@ TEST_CASE("COMPAT-1: what is put into the slot of graph_optimize is called once 
     REQUIRE(g.graph_optimize_probed);
 
     const context              c;
-    std::vector<ggml_tensor *> nodes = { g.fn.ggml_add(c.ctx, c.tensor(4), c.tensor(4)) };
+    std::vector<ggml_tensor *> nodes = {g.fn.ggml_add(c.ctx, c.tensor(4), c.tensor(4))};
     for (int i = 0; i < 6; i++) {
         nodes.push_back(g.fn.ggml_add(c.ctx, nodes.back(), nodes.front()));
     }

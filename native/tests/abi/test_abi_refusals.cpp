@@ -27,7 +27,7 @@ struct outcome {
 
 outcome load(const char * base_path, const char * ggml_path) {
     outcome                    o;
-    const ggml_ext_load_params params = { sizeof(params), base_path, ggml_path };
+    const ggml_ext_load_params params = {sizeof(params), base_path, ggml_path};
     o.status                          = abi::load(params, o.g, o.error);
     return o;
 }
@@ -164,10 +164,10 @@ TEST_CASE("COMPAT-1: a ggml with other tensors, other operations or other tables
         const char * message;
     };
     for (const expectation & e : {
-             expectation{ "tensor_overhead", "struct ggml_tensor: the distance of consecutive tensors is not ggml_tensor_overhead()" },
-             expectation{ "op_names", "struct ggml_tensor: ggml_add does not make the operation named ADD" },
-             expectation{ "device_table",
-                          "backend interface: ggml_backend_dev_supports_op called 0 entries of the table, expected 1" },
+             expectation{"tensor_overhead", "struct ggml_tensor: the distance of consecutive tensors is not ggml_tensor_overhead()"},
+             expectation{"op_names", "struct ggml_tensor: ggml_add does not make the operation named ADD"},
+             expectation{"device_table",
+                         "backend interface: ggml_backend_dev_supports_op called 0 entries of the table, expected 1"},
          }) {
         CAPTURE(e.fake);
         const outcome o = load_fake(e.fake);

@@ -30,9 +30,9 @@ public:
         auto set_n_threads = reinterpret_cast<void (*)(ggml_backend *, int)>(g.base.ggml_backend_reg_get_proc_address(
             g.base.ggml_backend_dev_backend_reg(stock().cpu), "ggml_backend_set_n_threads"));
         set_n_threads(backend, 2);
-        ctx     = g.base.ggml_init({64 * 1024 * 1024, nullptr, true});
-        graph   = g.base.ggml_new_graph_custom(ctx, graph_size, false);
-        sched   = direct ? nullptr : g.base.ggml_backend_sched_new(&backend, nullptr, 1, graph_size * 4, false, true);
+        ctx   = g.base.ggml_init({64 * 1024 * 1024, nullptr, true});
+        graph = g.base.ggml_new_graph_custom(ctx, graph_size, false);
+        sched = direct ? nullptr : g.base.ggml_backend_sched_new(&backend, nullptr, 1, graph_size * 4, false, true);
     }
     ~bench() {
         if (sched != nullptr) {
@@ -95,8 +95,8 @@ private:
 
 // withdraws at the end of a scope
 struct registration {
-    ggml_ext_registration * handle = nullptr;
-    registration() = default;
+    ggml_ext_registration * handle                 = nullptr;
+    registration()                                 = default;
     registration(const registration &)             = delete;
     registration & operator=(const registration &) = delete;
     ~registration() {

@@ -11,7 +11,7 @@ TEST_CASE("COMPAT-1: another device is attached only after the CPU device, on wh
     // a copy of the CPU device that calls itself a GPU: the type comes from the fourth entry of its table
     void * other[32];
     std::memcpy(other, stock().cpu, 17 * sizeof(void *));
-    other[3] = reinterpret_cast<void *>(+[](ggml_backend_device *) -> int32_t { return 1; });
+    other[3]   = reinterpret_cast<void *>(+[](ggml_backend_device *) -> int32_t { return 1; });
     auto * gpu = reinterpret_cast<ggml_backend_device *>(other);
     REQUIRE(stock().base.ggml_backend_dev_type(gpu) == 1);
 

@@ -90,8 +90,8 @@ TEST_CASE("FUSE-4: external inputs stay allocated through the final node, whatev
     REQUIRE_OK(register_scale_add(r, rule));
     bench b;
     // a chain of groups: each output wants the block of an input that dies inside the group
-    ggml_tensor * x   = b.input({16, 4});
-    ggml_tensor * h   = b.g.ggml_sqr(b.ctx, x);
+    ggml_tensor * x = b.input({16, 4});
+    ggml_tensor * h = b.g.ggml_sqr(b.ctx, x);
     for (int i = 0; i < 8; ++i) {
         ggml_tensor * other = b.g.ggml_sqr(b.ctx, h);
         b.g.base.ggml_build_forward_expand(b.graph, other);
@@ -214,8 +214,8 @@ TEST_CASE("CORE-4: a rule with which a live backend has planned is not withdrawn
 }
 
 TEST_CASE("FUSE-4: alternating batch sizes, of which one is fused, reserve memory a few times in all, not with each change") {
-    static int    synchronized = 0;
-    const auto &  g            = stock();
+    static int     synchronized = 0;
+    const auto &   g            = stock();
     scale_add_rule rule;
     rule.workspace = 4096;
     rule.only_rows = 1;
@@ -227,9 +227,9 @@ TEST_CASE("FUSE-4: alternating batch sizes, of which one is fused, reserve memor
     abi::ggml      probed;
     std::string    error;
     REQUIRE(abi::load(g.load_params(), probed, error) == GGML_EXT_STATUS_SUCCESS);
-    const int synchronize = probed.slot.backend_graph_compute - 5;
+    const int synchronize                  = probed.slot.backend_graph_compute - 5;
     abi::slot_of(backends[0], synchronize) = reinterpret_cast<void *>(+[](ggml_backend *) { ++synchronized; });
-    struct ggml_backend_sched * sched = g.base.ggml_backend_sched_new(backends, nullptr, 2, 512, false, true);
+    struct ggml_backend_sched * sched      = g.base.ggml_backend_sched_new(backends, nullptr, 2, 512, false, true);
 
     int         reserved = 0;
     std::string when;

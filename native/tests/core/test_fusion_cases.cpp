@@ -26,18 +26,18 @@ void check_near(const std::vector<float> & values, size_t i, double expected) {
 } // namespace
 
 TEST_CASE("FUSE-2: a terminal CPY into a 2-d view with a larger row stride writes its columns and nothing between them") {
-    for (const bool through_workspace : { false, true }) {
+    for (const bool through_workspace : {false, true}) {
         CAPTURE(through_workspace);
         sequence_rule rule;
-        rule.ops               = { "SCALE", "CPY" };
+        rule.ops               = {"SCALE", "CPY"};
         rule.through_workspace = through_workspace;
         add(rule);
         bench         b;
-        ggml_tensor * x      = b.input({ WIDTH, ROWS });
-        ggml_tensor * cache  = b.input({ 2 * WIDTH, ROWS });
+        ggml_tensor * x      = b.input({WIDTH, ROWS});
+        ggml_tensor * cache  = b.input({2 * WIDTH, ROWS});
         ggml_tensor * part   = b.g.ggml_view_2d(b.ctx, cache, WIDTH, ROWS, cache->nb[1], WIDTH / 2 * sizeof(float));
         ggml_tensor * scaled = b.g.ggml_scale(b.ctx, b.g.ggml_sqr(b.ctx, x), 2.0f);
-        build(b, { part, scaled, b.g.ggml_cpy(b.ctx, scaled, part) });
+        build(b, {part, scaled, b.g.ggml_cpy(b.ctx, scaled, part)});
         b.allocate();
         const auto in = ramp(WIDTH * ROWS), before = ramp(2 * WIDTH * ROWS, 5.0f);
         b.set(x, in);
@@ -57,18 +57,18 @@ TEST_CASE("FUSE-2: a terminal CPY into a 2-d view with a larger row stride write
 }
 
 TEST_CASE("FUSE-4: a terminal CPY over an input of the group runs singly, or fused where the kernel says OVERLAP_SAFE") {
-    for (const bool safe : { false, true }) {
+    for (const bool safe : {false, true}) {
         CAPTURE(safe);
         sequence_rule rule;
-        rule.ops               = { "SCALE", "CPY" };
+        rule.ops               = {"SCALE", "CPY"};
         rule.through_workspace = safe;
         add(rule, safe ? GGML_EXT_KERNEL_OVERLAP_SAFE : 0);
         bench         b;
-        ggml_tensor * cache  = b.input({ WIDTH, 2 * ROWS });
+        ggml_tensor * cache  = b.input({WIDTH, 2 * ROWS});
         ggml_tensor * from   = b.g.ggml_view_2d(b.ctx, cache, WIDTH, ROWS, cache->nb[1], 0);
         ggml_tensor * to     = b.g.ggml_view_2d(b.ctx, cache, WIDTH, ROWS, cache->nb[1], 2 * cache->nb[1]);
         ggml_tensor * scaled = b.g.ggml_scale(b.ctx, from, 2.0f);
-        build(b, { from, to, scaled, b.g.ggml_cpy(b.ctx, scaled, to) });
+        build(b, {from, to, scaled, b.g.ggml_cpy(b.ctx, scaled, to)});
         const auto before = ramp(WIDTH * 2 * ROWS);
         for (int round = 1; round <= 2; ++round) { // the second time with the old addresses
             CAPTURE(round);
@@ -89,15 +89,15 @@ TEST_CASE("FUSE-4: a terminal CPY over an input of the group runs singly, or fus
 
 TEST_CASE("FUSE-4: an output over an input that only the last node reads is fused, as ggml's own in-place operations are") {
     sequence_rule rule;
-    rule.ops = { "SCALE", "ADD" };
+    rule.ops = {"SCALE", "ADD"};
     add(rule);
     bench         b;
-    ggml_tensor * x      = b.input({ WIDTH, ROWS });
-    ggml_tensor * other  = b.g.ggml_sqr(b.ctx, b.input({ WIDTH, ROWS }));
+    ggml_tensor * x      = b.input({WIDTH, ROWS});
+    ggml_tensor * other  = b.g.ggml_sqr(b.ctx, b.input({WIDTH, ROWS}));
     ggml_tensor * scaled = b.g.ggml_scale(b.ctx, b.g.ggml_sqr(b.ctx, x), 0.5f);
     ggml_tensor * sum    = b.g.base.ggml_add(b.ctx, other, scaled);
     ggml_tensor * out    = b.g.ggml_sqr(b.ctx, sum);
-    build(b, { other, scaled, sum });
+    build(b, {other, scaled, sum});
     b.expand(out);
     b.allocate();
     REQUIRE(sum->data == other->data); // else this tests nothing
@@ -115,13 +115,13 @@ TEST_CASE("FUSE-4: an output over an input that only the last node reads is fuse
 
 TEST_CASE("FUSE-4: an input that the first and the last node read does not get the output's place") {
     sequence_rule rule;
-    rule.ops = { "UNARY", "MUL" };
+    rule.ops = {"UNARY", "MUL"};
     add(rule);
     bench         b;
-    ggml_tensor * x    = b.input({ WIDTH, ROWS });
-    ggml_tensor * a    = b.g.ggml_scale(b.ctx, b.g.ggml_sqr(b.ctx, x), 0.5f);
-    ggml_tensor * mul  = b.g.ggml_mul(b.ctx, a, b.g.ggml_silu(b.ctx, a));
-    ggml_tensor * out  = b.g.ggml_scale(b.ctx, mul, 3.0f);
+    ggml_tensor * x   = b.input({WIDTH, ROWS});
+    ggml_tensor * a   = b.g.ggml_scale(b.ctx, b.g.ggml_sqr(b.ctx, x), 0.5f);
+    ggml_tensor * mul = b.g.ggml_mul(b.ctx, a, b.g.ggml_silu(b.ctx, a));
+    ggml_tensor * out = b.g.ggml_scale(b.ctx, mul, 3.0f);
     b.expand(out);
     b.allocate();
     const auto in = ramp(WIDTH * ROWS);
@@ -138,14 +138,14 @@ TEST_CASE("FUSE-4: an input that the first and the last node read does not get t
 
 TEST_CASE("FUSE-2: an explicit in-place node at the end of a match is not fused") {
     sequence_rule rule;
-    rule.ops = { "SCALE", "ADD" };
+    rule.ops = {"SCALE", "ADD"};
     add(rule);
     bench         b;
-    ggml_tensor * x   = b.input({ WIDTH, ROWS });
-    ggml_tensor * y   = b.input({ WIDTH, ROWS });
+    ggml_tensor * x   = b.input({WIDTH, ROWS});
+    ggml_tensor * y   = b.input({WIDTH, ROWS});
     ggml_tensor * b2  = b.g.ggml_sqr(b.ctx, y);
     ggml_tensor * sum = b.g.ggml_add_inplace(b.ctx, b2, b.g.ggml_scale(b.ctx, x, 2.0f));
-    build(b, { b2 });
+    build(b, {b2});
     b.expand(b.g.ggml_sqr(b.ctx, sum));
     b.allocate();
     const auto in = ramp(WIDTH * ROWS), in2 = ramp(WIDTH * ROWS, -1.0f, 0.25f);
@@ -162,15 +162,15 @@ TEST_CASE("FUSE-2: an explicit in-place node at the end of a match is not fused"
 
 TEST_CASE("FUSE-4: gate, up and GLU as one step: the input that dies inside keeps its block until the output is written") {
     sequence_rule rule;
-    rule.ops = { "MUL_MAT", "MUL_MAT", "GLU" };
+    rule.ops = {"MUL_MAT", "MUL_MAT", "GLU"};
     add(rule);
     bench         b;
-    ggml_tensor * in   = b.input({ WIDTH, ROWS });
-    ggml_tensor * wg   = b.input({ WIDTH, WIDTH });
-    ggml_tensor * wu   = b.input({ WIDTH, WIDTH });
-    ggml_tensor * x    = b.g.ggml_sqr(b.ctx, in);
-    ggml_tensor * glu  = ops().ggml_swiglu_split(b.ctx, b.g.base.ggml_mul_mat(b.ctx, wg, x), b.g.base.ggml_mul_mat(b.ctx, wu, x));
-    ggml_tensor * out  = b.g.ggml_scale(b.ctx, glu, 0.5f);
+    ggml_tensor * in  = b.input({WIDTH, ROWS});
+    ggml_tensor * wg  = b.input({WIDTH, WIDTH});
+    ggml_tensor * wu  = b.input({WIDTH, WIDTH});
+    ggml_tensor * x   = b.g.ggml_sqr(b.ctx, in);
+    ggml_tensor * glu = ops().ggml_swiglu_split(b.ctx, b.g.base.ggml_mul_mat(b.ctx, wg, x), b.g.base.ggml_mul_mat(b.ctx, wu, x));
+    ggml_tensor * out = b.g.ggml_scale(b.ctx, glu, 0.5f);
     b.expand(out);
     b.allocate();
     CHECK(glu->data != x->data);
@@ -197,13 +197,13 @@ TEST_CASE("FUSE-4: gate, up and GLU as one step: the input that dies inside keep
 
 TEST_CASE("FUSE-1: nodes without elements on some steps are fused on those where they have some") {
     sequence_rule rule;
-    rule.ops = { "SCALE", "ADD" };
+    rule.ops = {"SCALE", "ADD"};
     add(rule);
     bench b; // one scheduler for all steps
     int   expected_runs = 0;
-    for (const int64_t rows : { 0, 0, 5, 0, 5, 1, 0, 3 }) {
+    for (const int64_t rows : {0, 0, 5, 0, 5, 1, 0, 3}) {
         CAPTURE(rows);
-        ggml_context * ctx   = b.g.base.ggml_init({ 1024 * 1024, nullptr, true });
+        ggml_context * ctx   = b.g.base.ggml_init({1024 * 1024, nullptr, true});
         ggml_cgraph *  graph = b.g.base.ggml_new_graph_custom(ctx, 64, false);
         ggml_tensor *  x     = b.g.ggml_new_tensor_2d(ctx, TYPE_F32, WIDTH, rows);
         b.g.base.ggml_set_input(x);
@@ -212,7 +212,7 @@ TEST_CASE("FUSE-1: nodes without elements on some steps are fused on those where
         ggml_tensor * other = b.g.ggml_sqr(ctx, x);
         ggml_tensor * sum   = b.g.base.ggml_add(ctx, b.g.ggml_scale(ctx, b.g.ggml_sqr(ctx, x), 2.0f), other);
         ggml_tensor * kept  = b.g.ggml_scale(ctx, b.g.ggml_sqr(ctx, real), 0.5f);
-        for (ggml_tensor * t : { other, sum, kept }) {
+        for (ggml_tensor * t : {other, sum, kept}) {
             b.g.base.ggml_set_output(t);
             b.g.base.ggml_build_forward_expand(graph, t);
         }
@@ -239,14 +239,14 @@ TEST_CASE("FUSE-1: nodes without elements on some steps are fused on those where
 
 TEST_CASE("FUSE-1: models that share tensor names, and memory one after the other, keep their own plans") {
     sequence_rule rule;
-    rule.ops = { "SCALE", "ADD" };
+    rule.ops = {"SCALE", "ADD"};
     add(rule);
     REQUIRE_OK(ggml_ext_attach_device(second_device()));
     sequence_rule on_second;
-    on_second.ops = { "SCALE", "ADD" };
+    on_second.ops = {"SCALE", "ADD"};
     add(on_second, 0, "test.sequence.second", second_device());
     const auto &   g           = stock();
-    ggml_backend * backends[2] = { g.base.ggml_backend_dev_init(second_device(), nullptr), g.base.ggml_backend_dev_init(attached_cpu(), nullptr) };
+    ggml_backend * backends[2] = {g.base.ggml_backend_dev_init(second_device(), nullptr), g.base.ggml_backend_dev_init(attached_cpu(), nullptr)};
     set_n_threads(backends[0], 1);
     set_n_threads(backends[1], 1);
     ggml_backend_sched * sched = g.base.ggml_backend_sched_new(backends, nullptr, 2, 256, false, true);
@@ -256,7 +256,7 @@ TEST_CASE("FUSE-1: models that share tensor names, and memory one after the othe
         const bool     second_model = step % 3 == 1;
         const int64_t  rows         = second_model ? 7 : 4;
         const float    factor       = second_model ? -3.0f : 0.5f;
-        ggml_context * ctx          = g.base.ggml_init({ memory.size(), memory.data(), true }); // the same addresses each time
+        ggml_context * ctx          = g.base.ggml_init({memory.size(), memory.data(), true}); // the same addresses each time
         ggml_cgraph *  graph        = g.base.ggml_new_graph_custom(ctx, 64, false);
         ggml_tensor *  x            = g.ggml_new_tensor_2d(ctx, TYPE_F32, WIDTH, rows);
         g.base.ggml_set_input(x);
@@ -267,7 +267,7 @@ TEST_CASE("FUSE-1: models that share tensor names, and memory one after the othe
             ggml_tensor * sum    = g.base.ggml_add(ctx, scaled, other);
             h                    = g.ggml_scale(ctx, sum, 0.5f);
             g.base.ggml_set_name(h, "blk.ffn");
-            for (ggml_tensor * t : { other, scaled, sum, h }) {
+            for (ggml_tensor * t : {other, scaled, sum, h}) {
                 g.base.ggml_build_forward_expand(graph, t);
                 g.ggml_backend_sched_set_tensor_backend(sched, t, backends[layer % 2]);
             }
@@ -300,15 +300,15 @@ TEST_CASE("FUSE-1: models that share tensor names, and memory one after the othe
 }
 
 TEST_CASE("FUSE-1: a rule that computes something wrong is switched off by its environment variable") {
-    for (const bool off : { false, true }) {
+    for (const bool off : {false, true}) {
         CAPTURE(off);
         (off ? setenv("GGML_EXT_DISABLE_TEST_WRONG_RULE", "1", 1) : unsetenv("GGML_EXT_DISABLE_TEST_WRONG_RULE"));
         sequence_rule rule;
-        rule.ops   = { "SCALE", "UNARY" };
+        rule.ops   = {"SCALE", "UNARY"};
         rule.wrong = true;
         add(rule, 0, "test.wrong-rule");
         bench         b;
-        ggml_tensor * x   = b.input({ WIDTH, ROWS });
+        ggml_tensor * x   = b.input({WIDTH, ROWS});
         ggml_tensor * out = b.g.ggml_silu(b.ctx, b.g.ggml_scale(b.ctx, b.g.ggml_sqr(b.ctx, x), 2.0f));
         b.expand(b.g.ggml_sqr(b.ctx, out));
         b.g.base.ggml_set_output(out);

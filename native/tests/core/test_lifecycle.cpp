@@ -127,8 +127,8 @@ TEST_CASE("CORE-4: a backend is freed with its plans; the kernel's states are de
     REQUIRE_OK(register_swish(op));
     static std::atomic<int> prepared, destroyed;
     prepared = destroyed = 0;
-    auto desc    = swish_kernel(nullptr);
-    desc.prepare = [](const ggml_ext_prepare_params *, ggml_ext_prepared * out, void *) -> int {
+    auto desc            = swish_kernel(nullptr);
+    desc.prepare         = [](const ggml_ext_prepare_params *, ggml_ext_prepared * out, void *) -> int {
         out->state = new int(++prepared);
         return GGML_EXT_STATUS_SUCCESS;
     };
@@ -238,13 +238,13 @@ TEST_CASE("KERNEL-4: a graph that was allocated by a backend which is gone runs 
         attached_cpu();
         scale_add_rule rule;
         rule.workspace = 5000;
-        registration   r;
+        registration r;
         REQUIRE_OK(register_scale_add(r, rule));
-        const auto &         g     = stock();
-        ggml_context *       ctx   = g.base.ggml_init({1024 * 1024, nullptr, true});
-        ggml_cgraph *        graph = g.base.ggml_new_graph_custom(ctx, 64, false);
-        ggml_tensor *        x     = g.ggml_new_tensor_1d(ctx, ggml_ext::TYPE_F32, 64);
-        ggml_tensor *        sum   = x;
+        const auto &               g     = stock();
+        ggml_context *             ctx   = g.base.ggml_init({1024 * 1024, nullptr, true});
+        ggml_cgraph *              graph = g.base.ggml_new_graph_custom(ctx, 64, false);
+        ggml_tensor *              x     = g.ggml_new_tensor_1d(ctx, ggml_ext::TYPE_F32, 64);
+        ggml_tensor *              sum   = x;
         std::vector<ggml_tensor *> nodes;
         g.base.ggml_set_input(x);
         for (int i = 0; i < 6; ++i) {
@@ -274,8 +274,8 @@ TEST_CASE("KERNEL-4: a graph that was allocated by a backend which is gone runs 
             // the scheduler's memory is gone: the graph starts again without addresses
             for (int i = 0; i < g.base.ggml_graph_n_nodes(graph); ++i) {
                 ggml_tensor * node = g.base.ggml_graph_node(graph, i);
-                node->data   = nullptr;
-                node->buffer = nullptr;
+                node->data         = nullptr;
+                node->buffer       = nullptr;
             }
             x->data   = nullptr;
             x->buffer = nullptr;
@@ -297,8 +297,8 @@ TEST_CASE("CORE-4: two backends of one device compute on two threads") {
     std::vector<std::thread> threads;
     for (int t = 0; t < 2; ++t) {
         threads.emplace_back([&wrong, t] {
-            const auto &         g       = stock();
-            ggml_backend *       backend = g.base.ggml_backend_dev_init(g.cpu, nullptr);
+            const auto &   g       = stock();
+            ggml_backend * backend = g.base.ggml_backend_dev_init(g.cpu, nullptr);
             set_threads(backend, 2);
             struct ggml_backend_sched * sched = g.base.ggml_backend_sched_new(&backend, nullptr, 1, 256, false, true);
             for (int round = 0; round < 10; ++round) {
@@ -356,7 +356,7 @@ TEST_CASE("OP-3: where the marker finds no kernel that works, the output is NaN 
     static std::string log;
     ggml_backend *     backend = unattached_backend();
     attached_cpu();
-    static int32_t type;
+    static int32_t   type;
     ggml_ext_op_desc desc{};
     desc.struct_size = sizeof(desc);
     desc.name        = "test.typed.v1";
@@ -404,7 +404,7 @@ TEST_CASE("OP-3: where the marker finds no kernel that works, the output is NaN 
     }
 
     // kernels that fail: in supports, in prepare, in run, with impossible phases
-    type = 0;
+    type            = 0;
     const auto with = [&](auto change, const char * reason) {
         ggml_ext_kernel_desc kernel{};
         kernel.struct_size = sizeof(kernel);
@@ -427,16 +427,19 @@ TEST_CASE("OP-3: where the marker finds no kernel that works, the output is NaN 
             ggml_ext_set_error("no state");
             return GGML_EXT_STATUS_FAILED;
         };
-    }, "kernel test.failing: prepare failed: no state");
+    },
+         "kernel test.failing: prepare failed: no state");
     with([](auto & d) {
         d.prepare = [](const ggml_ext_prepare_params *, ggml_ext_prepared * out, void *) -> int { out->n_phases = 0; return 0; };
-    }, "0 phases");
+    },
+         "0 phases");
     with([](auto & d) {
         d.run = [](const ggml_ext_exec_params *, int32_t, int32_t, int32_t, void *) -> int {
             ggml_ext_set_error("bad weather");
             return GGML_EXT_STATUS_FAILED;
         };
-    }, "kernel test.failing: bad weather");
+    },
+         "kernel test.failing: bad weather");
     ggml_ext_log_set(nullptr, nullptr);
     stock().base.ggml_backend_free(backend);
 }
@@ -448,8 +451,8 @@ TEST_CASE("KERNEL-3: a backend's abort callback stops between the phases of a st
     static std::atomic<bool> stop;
     static std::atomic<int>  phases;
     static bool              armed;
-    auto desc    = swish_kernel(nullptr);
-    desc.prepare = [](const ggml_ext_prepare_params *, ggml_ext_prepared * out, void *) -> int {
+    auto                     desc = swish_kernel(nullptr);
+    desc.prepare                  = [](const ggml_ext_prepare_params *, ggml_ext_prepared * out, void *) -> int {
         out->n_phases = 3;
         out->n_tasks  = 1;
         return GGML_EXT_STATUS_SUCCESS;
@@ -561,7 +564,7 @@ TEST_CASE("KERNEL-3: a step runs on no more tasks than it asks for, a barrier li
     static int              n_tasks;
     static std::atomic<int> done[2], early, most;
     auto                    desc = swish_kernel(nullptr);
-    desc.prepare = [](const ggml_ext_prepare_params *, ggml_ext_prepared * out, void *) -> int {
+    desc.prepare                 = [](const ggml_ext_prepare_params *, ggml_ext_prepared * out, void *) -> int {
         out->n_phases = 2;
         out->n_tasks  = n_tasks;
         return GGML_EXT_STATUS_SUCCESS;
@@ -701,10 +704,10 @@ TEST_CASE("KERNEL-5: views and explicit in-place nodes are not intercepted") {
 TEST_CASE("KERNEL-5: the allocator may give an override's output the storage of its input") {
     attached_cpu();
     static int shared;
-    shared       = 0;
-    float  value = 0.0f;
-    auto   desc  = constant_kernel("ADD", value);
-    desc.run     = [](const ggml_ext_exec_params * p, int32_t, int32_t ith, int32_t nth, void *) -> int {
+    shared      = 0;
+    float value = 0.0f;
+    auto  desc  = constant_kernel("ADD", value);
+    desc.run    = [](const ggml_ext_exec_params * p, int32_t, int32_t ith, int32_t nth, void *) -> int {
         const ggml_ext_node * node = p->nodes[0];
         const auto *          a    = static_cast<const float *>(node->src[0]->data);
         const auto *          b    = static_cast<const float *>(node->src[1]->data);

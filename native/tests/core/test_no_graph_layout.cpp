@@ -15,7 +15,7 @@ TEST_CASE("COMPAT-1: with an unknown graph layout operators still run, overrides
     CHECK(std::string(info.note) != "");
     REQUIRE_OK(ggml_ext_attach_device(stock().cpu));
 
-    const auto & g       = stock();
+    const auto &   g       = stock();
     ggml_backend * backend = g.base.ggml_backend_dev_init(g.cpu, nullptr);
     ggml_context * ctx     = g.base.ggml_init({1024 * 1024, nullptr, true});
     registration   op, kernel, override_sqr;

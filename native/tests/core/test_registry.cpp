@@ -136,11 +136,11 @@ TEST_CASE("CORE-1: a struct that is filled keeps its size, and only the fields t
 TEST_CASE("CORE-1: a descriptor of an older or newer caller is read as far as its size says") {
     attached_cpu();
     static std::atomic<int> released;
-    released          = 0;
-    auto desc         = op_desc();
-    desc.release      = count_release;
-    desc.user_data    = &released;
-    desc.struct_size  = offsetof(ggml_ext_op_desc, user_data); // a caller that knows no user_data and no release
+    released                       = 0;
+    auto desc                      = op_desc();
+    desc.release                   = count_release;
+    desc.user_data                 = &released;
+    desc.struct_size               = offsetof(ggml_ext_op_desc, user_data); // a caller that knows no user_data and no release
     ggml_ext_registration * handle = nullptr;
     REQUIRE_OK(ggml_ext_register_op(&desc, &handle));
     CHECK_OK(ggml_ext_unregister(handle));
@@ -188,9 +188,9 @@ TEST_CASE("OP-1: an operator's descriptor is checked, and the message names the 
     refused("app.swi\xc3\xa9.v1", {"letters, digits"});
     refused("swish", {"\"swish\"", "app.swish.v1"});
     refused((std::string("a.") + std::string(126, 'x')).c_str(), {"127"});
-    auto              desc    = op_desc();
-    const std::string longest = std::string("a.") + std::string(125, 'x');
-    desc.name = longest.c_str();
+    auto              desc         = op_desc();
+    const std::string longest      = std::string("a.") + std::string(125, 'x');
+    desc.name                      = longest.c_str();
     ggml_ext_registration * handle = nullptr;
     REQUIRE_OK(ggml_ext_register_op(&desc, &handle));
     CHECK_OK(ggml_ext_unregister(handle));
@@ -232,10 +232,10 @@ TEST_CASE("KERNEL-1: a kernel's descriptor is checked, and the message names wha
 TEST_CASE("CORE-3: names are unique; a duplicate fails and the live one stays") {
     attached_cpu();
     static std::atomic<int> first, second;
-    first = second = 0;
-    auto desc      = op_desc();
-    desc.release   = count_release;
-    desc.user_data = &first;
+    first = second                 = 0;
+    auto desc                      = op_desc();
+    desc.release                   = count_release;
+    desc.user_data                 = &first;
     ggml_ext_registration * handle = nullptr;
     REQUIRE_OK(ggml_ext_register_op(&desc, &handle));
     desc.user_data                = &second;
@@ -244,9 +244,9 @@ TEST_CASE("CORE-3: names are unique; a duplicate fails and the live one stays") 
     CHECK(other == nullptr);
     CHECK(second == 0); // what was refused stays the caller's
 
-    auto kernel      = kernel_desc("test.kernel", "test.op.v1");
-    kernel.release   = count_release;
-    kernel.user_data = &first;
+    auto kernel                           = kernel_desc("test.kernel", "test.op.v1");
+    kernel.release                        = count_release;
+    kernel.user_data                      = &first;
     ggml_ext_registration * kernel_handle = nullptr;
     REQUIRE_OK(ggml_ext_register_kernel(stock().cpu, &kernel, &kernel_handle));
     kernel.user_data = &second;
@@ -292,15 +292,15 @@ TEST_CASE("CORE-4: withdrawing what is in use is refused, and nothing changes") 
     static std::atomic<int> op_released, kernel_released;
     op_released = kernel_released = 0;
     attached_cpu();
-    ggml_ext_op_desc desc{sizeof(desc), "test.swish.v1", sizeof(float), infer_like_source, &op_released, count_release};
+    ggml_ext_op_desc        desc{sizeof(desc), "test.swish.v1", sizeof(float), infer_like_source, &op_released, count_release};
     ggml_ext_registration * op = nullptr;
     REQUIRE_OK(ggml_ext_register_op(&desc, &op));
-    auto kernel      = swish_kernel(nullptr);
-    kernel.run       = [](const ggml_ext_exec_params * p, int32_t phase, int32_t ith, int32_t nth, void *) {
+    auto kernel = swish_kernel(nullptr);
+    kernel.run  = [](const ggml_ext_exec_params * p, int32_t phase, int32_t ith, int32_t nth, void *) {
         return run_swish(p, phase, ith, nth, nullptr);
     };
-    kernel.release   = count_release;
-    kernel.user_data = &kernel_released;
+    kernel.release            = count_release;
+    kernel.user_data          = &kernel_released;
     ggml_ext_registration * k = nullptr;
     REQUIRE_OK(ggml_ext_register_kernel(stock().cpu, &kernel, &k));
     check_refused(ggml_ext_unregister(op), GGML_EXT_STATUS_IN_USE, {"test.swish.v1", "test.swish.cpu"});
@@ -328,17 +328,17 @@ TEST_CASE("CORE-4: withdrawing what is in use is refused, and nothing changes") 
 TEST_CASE("CORE-4: an operator that is withdrawn inside its own infer is released after it") {
     attached_cpu();
     struct state {
-        ggml_ext_registration * handle = nullptr;
-        bool                    inside = false;
+        ggml_ext_registration * handle          = nullptr;
+        bool                    inside          = false;
         int                     released_inside = 0, released = 0;
     };
     static state s;
-    s                = state{};
-    auto desc        = op_desc();
-    desc.user_data   = &s;
-    desc.infer       = [](int32_t, const ggml_ext_tensor * const *, const void *, ggml_ext_output * out, void * user_data) -> int {
-        auto & now = *static_cast<state *>(user_data);
-        now.inside = true;
+    s              = state{};
+    auto desc      = op_desc();
+    desc.user_data = &s;
+    desc.infer     = [](int32_t, const ggml_ext_tensor * const *, const void *, ggml_ext_output * out, void * user_data) -> int {
+        auto & now       = *static_cast<state *>(user_data);
+        now.inside       = true;
         const int status = ggml_ext_unregister(now.handle);
         now.inside       = false;
         out->ne[0] = out->ne[1] = out->ne[2] = out->ne[3] = 1;
@@ -380,11 +380,11 @@ TEST_CASE("OP-2: creating a node checks its arguments; nothing is made where it 
     registration op;
     context      c;
     REQUIRE_OK(register_swish(op));
-    ggml_tensor *     x    = stock().ggml_new_tensor_1d(c.ctx, ggml_ext::TYPE_F32, 8);
-    ggml_tensor *     none = nullptr;
-    ggml_tensor *     out  = nullptr;
-    const float       beta = 1.0f;
-    const size_t      used = stock().base.ggml_used_mem(c.ctx);
+    ggml_tensor * x       = stock().ggml_new_tensor_1d(c.ctx, ggml_ext::TYPE_F32, 8);
+    ggml_tensor * none    = nullptr;
+    ggml_tensor * out     = nullptr;
+    const float   beta    = 1.0f;
+    const size_t  used    = stock().base.ggml_used_mem(c.ctx);
     constexpr int INVALID = GGML_EXT_STATUS_INVALID_ARGUMENT;
 
     check_refused(ggml_ext_op_create(nullptr, "test.swish.v1", 1, &x, &beta, 4, &out), INVALID, {"ctx is NULL"});
@@ -473,7 +473,7 @@ TEST_CASE("OP-2: all ten sources and forty bytes of attributes reach the node") 
     static int           n_seen;
     auto                 desc = op_desc();
     desc.attrs_size           = GGML_EXT_MAX_ATTR_SIZE;
-    desc.infer = [](int32_t n_src, const ggml_ext_tensor * const * src, const void * attrs, ggml_ext_output * out, void *) -> int {
+    desc.infer                = [](int32_t n_src, const ggml_ext_tensor * const * src, const void * attrs, ggml_ext_output * out, void *) -> int {
         std::memcpy(seen, attrs, sizeof(seen));
         n_seen = n_src;
         std::memcpy(out->ne, src[9]->ne, sizeof(out->ne));
@@ -522,7 +522,7 @@ TEST_CASE("CORE-3: a registration takes effect for support queries at once, for 
         auto         desc      = kernel_desc(value == 42.0f ? "test.42" : "test.43", "SQR");
         desc.priority          = value == 42.0f ? 0 : 1;
         desc.user_data         = &values[value == 42.0f ? 0 : 1];
-        desc.run = [](const ggml_ext_exec_params * p, int32_t, int32_t ith, int32_t, void * user_data) -> int {
+        desc.run               = [](const ggml_ext_exec_params * p, int32_t, int32_t ith, int32_t, void * user_data) -> int {
             if (ith == 0) {
                 std::fill_n(static_cast<float *>(p->nodes[0]->dst->data), p->nodes[0]->dst->nbytes / 4, *static_cast<float *>(user_data));
             }
@@ -530,8 +530,8 @@ TEST_CASE("CORE-3: a registration takes effect for support queries at once, for 
         };
         return desc;
     };
-    registration first, second;
-    const auto   low = fill(42.0f), high = fill(43.0f);
+    registration  first, second;
+    const auto    low = fill(42.0f), high = fill(43.0f);
     bench         b;
     ggml_tensor * x = b.input({4});
     ggml_tensor * y = b.g.ggml_sqr(b.ctx, x);
@@ -605,8 +605,8 @@ TEST_CASE("CORE-4: threads register, withdraw, switch and ask at once; each rele
     struct owner {
         std::atomic<bool> alive{true};
     };
-    std::vector<owner>      owners(n_threads * n_rounds);
-    std::atomic<int>        failures{0};
+    std::vector<owner>       owners(n_threads * n_rounds);
+    std::atomic<int>         failures{0};
     std::vector<std::thread> threads;
     for (int t = 0; t < n_threads; ++t) {
         threads.emplace_back([&, t] {

@@ -35,11 +35,11 @@ struct own_graph {
 };
 
 struct fake_backend {
-    cuda::CUstream                                  stream = nullptr;
+    cuda::CUstream stream                             = nullptr;
     int32_t (*compute)(ggml_backend *, ggml_cgraph *) = nullptr; // the CPU's
     void (*free)(ggml_backend *)                      = nullptr;
-    std::map<const void *, own_graph>               own_graphs;
-    int                                             launches = 0;
+    std::map<const void *, own_graph> own_graphs;
+    int                               launches = 0;
 };
 
 std::mutex                                                        mutex;
@@ -70,17 +70,17 @@ const positions & at() {
         const auto &       b = stock().base;
         ggml_backend_event event{nullptr, nullptr};
         positions          p{};
-        p.init     = word_called([&](void * d) { b.ggml_backend_dev_init(static_cast<ggml_backend_device *>(d), nullptr); });
-        p.supports = word_called([&](void * d) { b.ggml_backend_dev_supports_op(static_cast<ggml_backend_device *>(d), nullptr); });
-        p.name     = word_called([&](void * d) { b.ggml_backend_dev_name(static_cast<ggml_backend_device *>(d)); });
-        p.props    = word_called([&](void * d) {
+        p.init        = word_called([&](void * d) { b.ggml_backend_dev_init(static_cast<ggml_backend_device *>(d), nullptr); });
+        p.supports    = word_called([&](void * d) { b.ggml_backend_dev_supports_op(static_cast<ggml_backend_device *>(d), nullptr); });
+        p.name        = word_called([&](void * d) { b.ggml_backend_dev_name(static_cast<ggml_backend_device *>(d)); });
+        p.props       = word_called([&](void * d) {
             char props[512];
             b.ggml_backend_dev_get_props(static_cast<ggml_backend_device *>(d), props);
         });
-        p.reg_name = word_called([&](void * r) { b.ggml_backend_reg_name(static_cast<ggml_backend_reg *>(r)); });
-        p.reg_proc = word_called([&](void * r) { b.ggml_backend_reg_get_proc_address(static_cast<ggml_backend_reg *>(r), "x"); });
-        p.compute  = word_called([&](void * d) { b.ggml_backend_graph_compute_async(static_cast<ggml_backend *>(d), nullptr); });
-        p.free     = word_called([&](void * d) { b.ggml_backend_free(static_cast<ggml_backend *>(d)); });
+        p.reg_name    = word_called([&](void * r) { b.ggml_backend_reg_name(static_cast<ggml_backend_reg *>(r)); });
+        p.reg_proc    = word_called([&](void * r) { b.ggml_backend_reg_get_proc_address(static_cast<ggml_backend_reg *>(r), "x"); });
+        p.compute     = word_called([&](void * d) { b.ggml_backend_graph_compute_async(static_cast<ggml_backend *>(d), nullptr); });
+        p.free        = word_called([&](void * d) { b.ggml_backend_free(static_cast<ggml_backend *>(d)); });
         p.synchronize = word_called([&](void * d) { b.ggml_backend_synchronize(static_cast<ggml_backend *>(d)); });
         p.record      = word_called([&](void * d) { b.ggml_backend_event_record(&event, static_cast<ggml_backend *>(d)); });
         p.wait        = word_called([&](void * d) { b.ggml_backend_event_wait(static_cast<ggml_backend *>(d), &event); });
@@ -98,7 +98,7 @@ struct frozen_graph {
 
     frozen_graph(ggml_backend * b, const ggml_cgraph * from) : backend(b) {
         std::unordered_map<const ggml_tensor *, ggml_tensor *> copies;
-        const auto copy = [&](ggml_tensor *& pointer, const auto & self, int depth) -> void {
+        const auto                                             copy = [&](ggml_tensor *& pointer, const auto & self, int depth) -> void {
             if (pointer == nullptr || depth > 2) {
                 return;
             }
@@ -230,7 +230,7 @@ ggml_backend * init(ggml_backend_device * device, const char *) {
             fake_cuda_note_violation("ggml would have aborted: its stream cannot wait for that event");
         }
     });
-    void ** word = table;
+    void ** word            = table;
     while (*word != stock().cpu) {
         ++word;
     }

@@ -25,8 +25,8 @@ template <typename Service> Service service_of(ggml_backend_device * device, con
 
 // A kernel of test.swish.v1 on the stream of ggml_ext_cuda_context_v1.
 struct cuda_swish {
-    std::atomic<int>     calls{0};     // of execute
-    size_t               workspace = 0; // what it asks for, and fills with NaN
+    std::atomic<int>                   calls{0};     // of execute
+    size_t                             workspace = 0; // what it asks for, and fills with NaN
     std::function<int(cuda::CUstream)> first; // (optional) called first; a status
 };
 
@@ -38,7 +38,7 @@ inline int prepare_cuda_swish(const ggml_ext_prepare_params *, ggml_ext_prepared
 inline int execute_cuda_swish(const ggml_ext_exec_params * p, void * user_data) {
     auto & kernel = *static_cast<cuda_swish *>(user_data);
     ++kernel.calls;
-    const auto context = service_of<ggml_ext_cuda_context_v1_t>(stock().base.ggml_backend_get_device(p->backend), "ggml_ext_cuda_context_v1");
+    const auto            context = service_of<ggml_ext_cuda_context_v1_t>(stock().base.ggml_backend_get_device(p->backend), "ggml_ext_cuda_context_v1");
     ggml_ext_cuda_context cuda{};
     cuda.struct_size = sizeof(cuda);
     if (const int status = context(p->backend, &cuda); status != GGML_EXT_STATUS_SUCCESS) {
@@ -58,7 +58,7 @@ inline int execute_cuda_swish(const ggml_ext_exec_params * p, void * user_data) 
         float *       scratch;
     };
     const ggml_ext_node & node = *p->nodes[0];
-    auto * l = new launch{static_cast<const float *>(node.src[0]->data), static_cast<float *>(node.dst->data), 0,
+    auto *                l    = new launch{static_cast<const float *>(node.src[0]->data), static_cast<float *>(node.dst->data), 0,
                           node.dst->nbytes / sizeof(float), p->workspace_size > 0 ? static_cast<float *>(p->workspace) : nullptr};
     std::memcpy(&l->beta, node.attrs, sizeof(l->beta));
     const CUresult result = fake_cuda_launch(
@@ -94,14 +94,14 @@ inline void register_cuda_swish(registration & r, ggml_backend_device * device, 
 
 // y = sqr(swish(2 x + 1)) + swish(2 x + 1): native, ours, native
 struct cuda_graph {
-    ggml_context * ctx   = nullptr;
-    ggml_cgraph *  graph = nullptr;
-    ggml_tensor *  x     = nullptr;
-    ggml_tensor *  mid   = nullptr; // 2 x
-    ggml_tensor *  ours  = nullptr; // the last node of ours
-    ggml_tensor *  y     = nullptr;
+    ggml_context * ctx    = nullptr;
+    ggml_cgraph *  graph  = nullptr;
+    ggml_tensor *  x      = nullptr;
+    ggml_tensor *  mid    = nullptr; // 2 x
+    ggml_tensor *  ours   = nullptr; // the last node of ours
+    ggml_tensor *  y      = nullptr;
     int            n_ours = 1;
-    float          scale = 2.0f;
+    float          scale  = 2.0f;
 
     struct options {
         int64_t ne0 = 16, ne1 = 3;
@@ -168,9 +168,9 @@ private:
 class cuda_session {
 public:
     explicit cuda_session(ggml_backend_device * device) {
-        const auto & g = stock();
-        backend        = g.base.ggml_backend_dev_init(device, nullptr);
-        cpu            = g.base.ggml_backend_dev_init(stock().cpu, nullptr);
+        const auto & g        = stock();
+        backend               = g.base.ggml_backend_dev_init(device, nullptr);
+        cpu                   = g.base.ggml_backend_dev_init(stock().cpu, nullptr);
         ggml_backend * both[] = {backend, cpu};
         sched                 = g.base.ggml_backend_sched_new(both, nullptr, 2, 256, false, true);
     }

@@ -22,7 +22,7 @@ TEST_CASE("COMPAT-3: a CUDA library without code for the device is refused by na
     }
     CHECK_FALSE(ggml_ext_is_attached(device));
 
-    bench b;
+    bench         b;
     ggml_tensor * x = b.input({8});
     b.expand(b.g.ggml_sqr(b.ctx, x));
     b.allocate();
@@ -64,10 +64,10 @@ TEST_CASE("COMPAT-3: PTX runs on every later device whose driver knows its langu
 }
 
 TEST_CASE("SERV-1, SERV-2: services of a CUDA device") {
-    ggml_backend_device * device = attached_cuda();
-    const auto ordinal_of = service_of<ggml_ext_cuda_device_v1_t>(device, "ggml_ext_cuda_device_v1");
-    const auto context_of = service_of<ggml_ext_cuda_context_v1_t>(device, "ggml_ext_cuda_context_v1");
-    const auto blas_of    = service_of<ggml_ext_cuda_blas_v1_t>(device, "ggml_ext_cuda_blas_v1");
+    ggml_backend_device * device     = attached_cuda();
+    const auto            ordinal_of = service_of<ggml_ext_cuda_device_v1_t>(device, "ggml_ext_cuda_device_v1");
+    const auto            context_of = service_of<ggml_ext_cuda_context_v1_t>(device, "ggml_ext_cuda_context_v1");
+    const auto            blas_of    = service_of<ggml_ext_cuda_blas_v1_t>(device, "ggml_ext_cuda_blas_v1");
     REQUIRE((ordinal_of != nullptr && context_of != nullptr && blas_of != nullptr));
 
     CHECK(ggml_ext_get_service(device, "ggml_ext_cuda_device_v1") == reinterpret_cast<void *>(ordinal_of));
@@ -96,7 +96,7 @@ TEST_CASE("SERV-1, SERV-2: services of a CUDA device") {
     ggml_ext_cuda_context inside{};
     inside.struct_size = sizeof(inside);
     {
-        cuda_session s(device);
+        cuda_session          s(device);
         ggml_ext_cuda_context outside{};
         outside.struct_size = sizeof(outside);
         CHECK(context_of(s.backend, &outside) == GGML_EXT_STATUS_UNSUPPORTED); // only inside execute

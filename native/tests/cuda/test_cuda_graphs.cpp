@@ -48,8 +48,8 @@ struct direct_run {
 } // namespace
 
 TEST_CASE("CAP-1: the first execution warms up, the second records, later ones replay, with other contents each time") {
-    registered   r(SAFE);
-    cuda_session s(device());
+    registered          r(SAFE);
+    cuda_session        s(device());
     cuda_graph::options o;
     o.n_ours = 3;
     cuda_graph graph(o);
@@ -312,7 +312,7 @@ TEST_CASE("KERNEL-4: workspace is not allocated inside an enclosing capture, and
     CHECK(recorded.count() == 1);
     // another plan of the same backend needs more
     r.swish.workspace = 1 << 22;
-    cuda_graph other({});
+    cuda_graph            other({});
     ggml_backend_buffer * buffer = stock().ggml_backend_alloc_ctx_tensors(other.ctx, d.session.backend);
     other.set_input(1);
     REQUIRE(stock().base.ggml_backend_graph_compute(d.session.backend, other.graph) == GGML_COMPUTE_SUCCESS);

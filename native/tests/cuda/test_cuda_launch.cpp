@@ -52,7 +52,7 @@ TEST_CASE("AOT-1: a launch that does not fit the kernel is refused, names what i
     using params = ggml_ext_cuda_launch_params;
     struct wrong {
         const char * part;
-        void       (*change)(params &);
+        void (*change)(params &);
     };
     static const void * args[]  = {args, args, args, args, args};
     static size_t       sizes[] = {8, 8, 8, 8, 8};
@@ -138,7 +138,7 @@ TEST_CASE("AOT-1: dynamic shared memory beyond 48 KiB is asked of the driver, on
 }
 
 TEST_CASE("AOT-1: launched only inside execute, on its thread and its backend") {
-    launching l(0);
+    launching                   l(0);
     ggml_ext_cuda_launch_params p{};
     p.struct_size = sizeof(p);
     p.module      = l.module;
@@ -210,7 +210,7 @@ TEST_CASE("AOT-1: modules load outside capture: in a first execution, and not in
     launching         l(SAFE);
     const std::string image = fake::cubin(SWISH_ENTRY);
     int               made = 0, refused = 0;
-    l.r.swish.first         = [&](ggml_backend *) {
+    l.r.swish.first = [&](ggml_backend *) {
         ggml_ext_cuda_module * module = nullptr;
         const int              status = ggml_ext_cuda_module_load(gpu(), image.data(), image.size(), &module);
         if (status == GGML_EXT_STATUS_SUCCESS) {

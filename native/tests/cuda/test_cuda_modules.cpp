@@ -106,7 +106,7 @@ TEST_CASE("AOT-1: bytes that are no whole image are refused before the driver re
                       e.e_phoff     = UINT64_MAX - 8;
                   }),
                   "segment 0");
-    std::string fat = fake::fat_binary(SWISH_ENTRY);
+    std::string            fat = fake::fat_binary(SWISH_ENTRY);
     cuda::fat_binary_entry entry;
     std::memcpy(&entry, fat.data() + 16, sizeof(entry));
     entry.size = UINT64_MAX - 16;
@@ -191,7 +191,7 @@ TEST_CASE("AOT-1: text that is nested deeply compiles on a thread with a stack o
                 &thread, &attributes,
                 [](void *) -> void * {
                     ggml_ext_cuda_module * module = nullptr;
-                    status = compile((std::string("// nested deeply\n") + SWISH_TEXT).c_str(), {}, module);
+                    status                        = compile((std::string("// nested deeply\n") + SWISH_TEXT).c_str(), {}, module);
                     return status == GGML_EXT_STATUS_SUCCESS && ggml_ext_cuda_module_free(module) == GGML_EXT_STATUS_SUCCESS ? &status : nullptr;
                 },
                 nullptr) == 0);
@@ -205,7 +205,7 @@ TEST_CASE("AOT-1: text that is nested deeply compiles on a thread with a stack o
 TEST_CASE("AOT-1: a GPU newer than NVRTC gets PTX of the nearest architecture before it; an older one is refused by name") {
     std::shared_ptr<const cuda::nvrtc> lib;
     REQUIRE_OK(cuda::open_nvrtc(cuda::nvrtc_names(13000), lib));
-    std::string image;
+    std::string        image;
     const cuda::source source{SWISH_TEXT, nullptr, {}};
     REQUIRE_OK(cuda::compile(*lib, source, 12, 0, image));
     CHECK(std::string(fake_nvrtc_options()) == "--gpu-architecture=compute_90 ");
@@ -233,7 +233,7 @@ TEST_CASE("AOT-1: without NVRTC, or with one of before CUDA 12, source text is r
 TEST_CASE("AOT-1: a driver that does not know the parameters of kernels makes no modules, and says what is needed") {
     const std::shared_ptr<const cuda::driver> loaded = cuda::load_driver();
     REQUIRE((loaded != nullptr));
-    const auto old = std::const_pointer_cast<cuda::driver>(loaded);
+    const auto old          = std::const_pointer_cast<cuda::driver>(loaded);
     old->cuFuncGetParamInfo = nullptr;
     old->version            = 12030;
     auto d                  = std::make_shared<cuda::device>();
@@ -245,10 +245,10 @@ TEST_CASE("AOT-1: a driver that does not know the parameters of kernels makes no
 }
 
 TEST_CASE("AOT-1: only an attached CUDA device has modules") {
-    const std::string           image = fake::cubin(SWISH_ENTRY);
-    ggml_ext_cuda_module *      module = nullptr;
-    cuda_device_options         second;
-    second.bus                   = "0000:02:00.0";
+    const std::string      image  = fake::cubin(SWISH_ENTRY);
+    ggml_ext_cuda_module * module = nullptr;
+    cuda_device_options    second;
+    second.bus                  = "0000:02:00.0";
     ggml_backend_device * other = new_cuda_device(second);
     gpu();
     CHECK(ggml_ext_cuda_module_load(other, image.data(), image.size(), &module) == GGML_EXT_STATUS_INVALID_ARGUMENT);

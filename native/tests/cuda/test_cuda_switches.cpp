@@ -70,8 +70,8 @@ TEST_CASE("CAP-3: GGML_CUDA_FORCE_CUBLAS keeps matrix products native") {
         desc.op          = "MUL_MAT";
         desc.supports    = supports_f32;
         std::atomic<int> calls{0};
-        desc.user_data   = &calls;
-        desc.execute     = [](const ggml_ext_exec_params *, void * count) {
+        desc.user_data = &calls;
+        desc.execute   = [](const ggml_ext_exec_params *, void * count) {
             ++*static_cast<std::atomic<int> *>(count);
             return static_cast<int>(GGML_EXT_STATUS_SUCCESS);
         };
@@ -159,8 +159,8 @@ TEST_CASE("CAP-1: a plan with MUL_MAT_ID, which may wait for the host, is not re
     ggml_tensor *  y       = nullptr;
     REQUIRE_OK(ggml_ext_op_create(ctx, "test.swish.v1", 1, &t, &beta, sizeof(beta), &y));
     g.base.ggml_build_forward_expand(graph, y);
-    auto *      buffer = g.ggml_backend_alloc_ctx_tensors(ctx, backend);
-    const auto  zeros  = std::vector<float>(64, 0.0f);
+    auto *     buffer = g.ggml_backend_alloc_ctx_tensors(ctx, backend);
+    const auto zeros  = std::vector<float>(64, 0.0f);
     for (ggml_tensor * input : {experts, rows, ids}) {
         g.ggml_backend_tensor_set(input, zeros.data(), 0, g.base.ggml_nbytes(input));
     }

@@ -14,9 +14,9 @@ constexpr size_t  MAX_TENSORS = 4096;
 constexpr float   EPS         = 1e-5f;
 
 ggml_context * new_context(size_t n_tensors, size_t n_graph_nodes) {
-    const abi::functions & f = stock().base;
-    size_t size = n_tensors * (f.ggml_tensor_overhead() + 16) + (n_graph_nodes ? f.ggml_graph_overhead_custom(n_graph_nodes, false) : 0);
-    return f.ggml_init({ size, nullptr, true });
+    const abi::functions & f    = stock().base;
+    size_t                 size = n_tensors * (f.ggml_tensor_overhead() + 16) + (n_graph_nodes ? f.ggml_graph_overhead_custom(n_graph_nodes, false) : 0);
+    return f.ggml_init({size, nullptr, true});
 }
 
 } // namespace
@@ -249,8 +249,8 @@ ggml_tensor * random_graph::write_part(ggml_tensor * x) {
 
 ggml_tensor * random_graph::rope(ggml_tensor * x) {
     ggml_tensor * heads = ops().ggml_reshape_3d(ctx(), x, width_ / 2, 2, rows_);
-    heads = below(2) ? ops().ggml_rope(ctx(), heads, any(indices_), static_cast<int>(width_ / 2), 0)
-                     : ops().ggml_rope_inplace(ctx(), heads, any(indices_), static_cast<int>(width_ / 2), 0);
+    heads               = below(2) ? ops().ggml_rope(ctx(), heads, any(indices_), static_cast<int>(width_ / 2), 0)
+                                   : ops().ggml_rope_inplace(ctx(), heads, any(indices_), static_cast<int>(width_ / 2), 0);
     return stock().ggml_reshape_2d(ctx(), heads, width_, rows_);
 }
 
@@ -305,7 +305,7 @@ void random_graph::fill() const {
         const int64_t     shift     = static_cast<int64_t>(random() % STATE_ROWS);
         for (int64_t i = 0; i < n; ++i) {
             if (t->type == TYPE_F32) {
-                const float scale = t->ne[1] >= width_ && t->ne[1] != STATE_ROWS ? 1.5f / std::sqrt(static_cast<float>(width_)) : 1.0f;
+                const float scale                          = t->ne[1] >= width_ && t->ne[1] != STATE_ROWS ? 1.5f / std::sqrt(static_cast<float>(width_)) : 1.0f;
                 reinterpret_cast<float *>(bytes.data())[i] = scale * (static_cast<float>(random() >> 40) * 0x1p-23f - 1.0f);
             } else if (indices64) {
                 reinterpret_cast<int64_t *>(bytes.data())[i] = (shift + 5 * i) % STATE_ROWS; // distinct: 5 and 24 have no common factor

@@ -33,7 +33,7 @@ group_copy::group_copy(const ggml_ext_prepare_params & params, bool through_work
     for (int i = 0; i < n; ++i) {
         nodes_.push_back(copy_of(params.nodes[i]->dst->tensor));
     }
-    ctx_.reset(stock().base.ggml_init({ stock().base.ggml_graph_overhead_custom(16, false) + 1024, nullptr, true }));
+    ctx_.reset(stock().base.ggml_init({stock().base.ggml_graph_overhead_custom(16, false) + 1024, nullptr, true}));
     graph_ = stock().base.ggml_new_graph_custom(ctx_.get(), 16, false);
     for (int i = 0; i < n; ++i) {
         const ggml_ext_node & node = *params.nodes[i];
@@ -45,7 +45,7 @@ group_copy::group_copy(const ggml_ext_prepare_params & params, bool through_work
             const auto          found = copies_.find(src);
             nodes_[i]->src[j]         = found != copies_.end() ? found->second : copy_of(src);
             if (found == copies_.end()) {
-                externals_.push_back({ nodes_[i]->src[j], i, j });
+                externals_.push_back({nodes_[i]->src[j], i, j});
             }
         }
         const bool own        = node.dst->view_src == nullptr;

@@ -12,25 +12,25 @@
 namespace ggml_ext::test {
 
 struct random_rules::rule {
-    uint64_t                seed         = 0;
+    uint64_t                seed = 0;
     std::string             name;
     std::string             op; // "": matches begin at any node
-    ggml_backend *          worker       = nullptr;
-    uint64_t                eagerness    = 0; // percent of the nodes at which it wants to match, or that it overrides
-    bool                    wild         = false; // asks for groups without looking at consumers
+    ggml_backend *          worker            = nullptr;
+    uint64_t                eagerness         = 0; // percent of the nodes at which it wants to match, or that it overrides
+    bool                    wild              = false; // asks for groups without looking at consumers
     bool                    through_workspace = false;
     size_t                  extra_workspace   = 0;
-    int                     n_tasks      = 0;
-    int                     n_delays     = 0; // tried in each graph
+    int                     n_tasks           = 0;
+    int                     n_delays          = 0; // tried in each graph
     rule_counts             counts;
-    ggml_ext_registration * handle       = nullptr;
+    ggml_ext_registration * handle = nullptr;
 };
 
 namespace {
 
 using rule = random_rules::rule;
 
-const char * const overridden[] = { "SCALE", "ADD", "MUL", "SUB", "RMS_NORM", "NORM", "UNARY", "MUL_MAT", "SOFT_MAX", "CONT", "GLU", "CONCAT" };
+const char * const overridden[] = {"SCALE", "ADD", "MUL", "SUB", "RMS_NORM", "NORM", "UNARY", "MUL_MAT", "SOFT_MAX", "CONT", "GLU", "CONCAT"};
 
 uint64_t mix(uint64_t a, uint64_t b) {
     uint64_t h = (a ^ (b + 0x9e3779b97f4a7c15ull + (a << 6))) * 0xbf58476d1ce4e5b9ull;
@@ -49,9 +49,9 @@ int32_t wants_node(const ggml_ext_node * node, void * user_data, uint64_t questi
 }
 
 int32_t match(const ggml_ext_graph * graph, int32_t first, void * user_data) {
-    rule &        r       = *static_cast<rule *>(user_data);
-    const int     n_nodes = ggml_ext_graph_n_nodes(graph);
-    const uint64_t h      = mix(mix(r.seed, static_cast<uint64_t>(first)), static_cast<uint64_t>(n_nodes));
+    rule &         r       = *static_cast<rule *>(user_data);
+    const int      n_nodes = ggml_ext_graph_n_nodes(graph);
+    const uint64_t h       = mix(mix(r.seed, static_cast<uint64_t>(first)), static_cast<uint64_t>(n_nodes));
     if (h % 100 >= r.eagerness) {
         return 0;
     }

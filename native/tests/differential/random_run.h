@@ -21,10 +21,10 @@ private:
 };
 
 struct run_params {
-    uint64_t seed       = 1;
-    bool     extended   = true;  // backends of the attached devices; else native ones
-    bool     two        = true;  // both devices
-    int      n_threads  = 1;
+    uint64_t seed      = 1;
+    bool     extended  = true;  // backends of the attached devices; else native ones
+    bool     two       = true;  // both devices
+    int      n_threads = 1;
 };
 
 class scheduled {

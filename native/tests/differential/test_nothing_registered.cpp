@@ -42,7 +42,7 @@ void compute_graph(uint64_t seed, std::FILE * out) {
     scheduled          scheduled(run); // through the devices' own functions, which attaching replaces
     const random_graph graph(params, scheduled.backends().back());
     scheduled.allocate(graph);
-    for (const bool callback : { false, true, false }) {
+    for (const bool callback : {false, true, false}) {
         scheduled.set_callback(callback);
         const std::string bytes = scheduled.compute(graph);
         if (std::fwrite(bytes.data(), 1, bytes.size(), out) != bytes.size()) {

@@ -112,7 +112,7 @@ TEST_CASE("COMPAT-2: random graphs hold what is hard to fuse and to move, and st
     }
     MESSAGE(n_views, " views, ", n_in_place, " in place, ", n_copies, " copies, ", n_conversions, " conversions, ", n_rows,
             " row writes, ", n_shared, " nodes with several consumers");
-    for (int n : { n_views, n_in_place, n_copies, n_conversions, n_rows, n_shared }) {
+    for (int n : {n_views, n_in_place, n_copies, n_conversions, n_rows, n_shared}) {
         CHECK(n > 20);
     }
 }

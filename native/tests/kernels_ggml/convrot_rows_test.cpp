@@ -125,11 +125,11 @@ TEST_CASE("ROT-1: SILU -> MUL and SIGMOID -> MUL go into the quantiser, on eithe
             CAPTURE(left);
             // The second factor may be the same for all of dimension 2; the first has the output's shape.
             rows_case                  c({K, 103, 5});
-            const std::vector<int64_t> shape = {K, 103, left ? 5 : 1};
-            ggml_tensor *              y     = c.b.weight(F32, shape);
-            ggml_tensor * gate   = silu ? resolve<unary>("ggml_silu")(c.b.ctx, c.x) : ops().ggml_sigmoid(c.b.ctx, c.x);
-            ggml_tensor * packed = c.pack(left ? c.b.g.ggml_mul(c.b.ctx, y, gate) : c.b.g.ggml_mul(c.b.ctx, gate, y));
-            const auto    yv     = random_floats(c.b.g.base.ggml_nbytes(y) / sizeof(float), 8);
+            const std::vector<int64_t> shape  = {K, 103, left ? 5 : 1};
+            ggml_tensor *              y      = c.b.weight(F32, shape);
+            ggml_tensor *              gate   = silu ? resolve<unary>("ggml_silu")(c.b.ctx, c.x) : ops().ggml_sigmoid(c.b.ctx, c.x);
+            ggml_tensor *              packed = c.pack(left ? c.b.g.ggml_mul(c.b.ctx, y, gate) : c.b.g.ggml_mul(c.b.ctx, gate, y));
+            const auto                 yv     = random_floats(c.b.g.base.ggml_nbytes(y) / sizeof(float), 8);
             c.b.put(y, yv);
             for (size_t i = 0; i < c.xv.size(); ++i) {
                 const double x = c.xv[i], s = 1 / (1 + std::exp(-x));
@@ -145,11 +145,11 @@ TEST_CASE("ROT-1: SWIGLU goes into the quantiser: packed, swapped, separate") {
     using swapped_glu = ggml_tensor * (*) (ggml_context *, ggml_tensor *);
     for (const int form : {0, 1, 2}) {
         CAPTURE(form);
-        rows_case     c(form == 2 ? std::vector<int64_t>{K, M} : std::vector<int64_t>{2 * K, M});
-        ggml_tensor * up = form == 2 ? c.b.typed_input(F32, {K, M}) : nullptr;
-        ggml_tensor * y  = form == 0   ? ops().ggml_swiglu(c.b.ctx, c.x)
-                           : form == 1 ? resolve<swapped_glu>("ggml_swiglu_swapped")(c.b.ctx, c.x)
-                                       : ops().ggml_swiglu_split(c.b.ctx, c.x, up);
+        rows_case                c(form == 2 ? std::vector<int64_t>{K, M} : std::vector<int64_t>{2 * K, M});
+        ggml_tensor *            up     = form == 2 ? c.b.typed_input(F32, {K, M}) : nullptr;
+        ggml_tensor *            y      = form == 0   ? ops().ggml_swiglu(c.b.ctx, c.x)
+                                          : form == 1 ? resolve<swapped_glu>("ggml_swiglu_swapped")(c.b.ctx, c.x)
+                                                      : ops().ggml_swiglu_split(c.b.ctx, c.x, up);
         ggml_tensor *            packed = c.pack(y);
         const std::vector<float> upv    = random_floats(static_cast<size_t>(K * M), 9);
         if (form == 2) {
@@ -157,8 +157,8 @@ TEST_CASE("ROT-1: SWIGLU goes into the quantiser: packed, swapped, separate") {
         }
         for (int64_t m = 0; m < M; ++m) {
             for (int64_t i = 0; i < K; ++i) {
-                const auto   at   = static_cast<size_t>(form == 2 ? m * K + i : 2 * m * K + i);
-                const double one  = c.xv[at], two = form == 2 ? upv[at] : c.xv[at + K];
+                const auto   at  = static_cast<size_t>(form == 2 ? m * K + i : 2 * m * K + i);
+                const double one = c.xv[at], two = form == 2 ? upv[at] : c.xv[at + K];
                 const double gate = form == 1 ? two : one, other = form == 1 ? one : two;
                 c.expected.push_back(gate / (1 + std::exp(-gate)) * other);
             }

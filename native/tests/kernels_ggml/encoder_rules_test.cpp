@@ -46,7 +46,7 @@ void check_close(const std::vector<float> & y, const std::vector<double> & expec
 }
 
 struct dense {
-    ggml_tensor *w, *x, *bias, *sum;
+    ggml_tensor *      w, *x, *bias, *sum;
     std::vector<float> wv, xv, bv;
 
     dense(model & b, int64_t K, int64_t N, int64_t M) {
@@ -222,7 +222,7 @@ TEST_CASE("KERNEL-5: SOFT_MAX with a scale and masks of every broadcast, the out
         b.put(x, xv);
         std::vector<float> mv;
         if (mask != nullptr) {
-            mv = random_floats(b.g.base.ggml_nbytes(mask) / 4, 13, 2.0f);
+            mv    = random_floats(b.g.base.ggml_nbytes(mask) / 4, 13, 2.0f);
             mv[1] = -INFINITY;
             b.put(mask, mv);
         }

@@ -65,9 +65,9 @@ TEST_CASE("FUSE-1: every kernel has an off switch named after it") {
 }
 
 TEST_CASE("CACHE-1: two backends come to one new weight at the same time") {
-    kernel_library      library;
-    const int64_t       K = 256, N = 512, M = 8;
-    const stock_ggml &  g = stock();
+    kernel_library     library;
+    const int64_t      K = 256, N = 512, M = 8;
+    const stock_ggml & g = stock();
     std::fill(std::begin(memory), std::end(memory), 1.0f);
     ggml_backend_buffer * buffer = g.base.ggml_backend_cpu_buffer_from_ptr(memory, sizeof(memory));
     struct caller {
@@ -76,7 +76,7 @@ TEST_CASE("CACHE-1: two backends come to one new weight at the same time") {
     };
     std::vector<caller> callers;
     for (int i = 0; i < 2; ++i) {
-        caller c{std::make_unique<model>(1), nullptr};
+        caller        c{std::make_unique<model>(1), nullptr};
         ggml_tensor * w = c.b->weight(0, {K, N});
         REQUIRE(g.base.ggml_backend_tensor_alloc(buffer, w, memory) == 0);
         ggml_tensor * x = c.b->typed_input(0, {K, M});
@@ -106,9 +106,9 @@ TEST_CASE("CACHE-1: two backends come to one new weight at the same time") {
 }
 
 TEST_CASE("CACHE-1: a weight whose address is taken by another one is not taken for it") {
-    kernel_library                library;
-    const int64_t                 K = 384, N = 256, M = 8;
-    const stock_ggml &            g = stock();
+    kernel_library     library;
+    const int64_t      K = 384, N = 256, M = 8;
+    const stock_ggml & g = stock();
     for (const float value : {1.0f, 3.0f, -2.0f}) {
         CAPTURE(value);
         std::fill(std::begin(memory), std::end(memory), value);

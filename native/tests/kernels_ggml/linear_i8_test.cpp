@@ -90,11 +90,11 @@ TEST_CASE("I8-1: I8 activations: the integer sum, X_scale, W_scale, bias, in thi
             CAPTURE(p.N);
             CAPTURE(n_threads);
             model                      b(n_threads);
-            ggml_tensor *              w   = b.weight(I8, {p.K, p.N});
-            ggml_tensor *              x   = b.typed_input(I8, p.x);
-            std::vector<ggml_tensor *> src = {w, x};
+            ggml_tensor *              w       = b.weight(I8, {p.K, p.N});
+            ggml_tensor *              x       = b.typed_input(I8, p.x);
+            std::vector<ggml_tensor *> src     = {w, x};
             int32_t                    sources = 0;
-            const auto                 add = [&](const opt & shape, int32_t bit) {
+            const auto                 add     = [&](const opt & shape, int32_t bit) {
                 if (shape) {
                     src.push_back(b.weight(F32, *shape));
                     sources |= bit;

@@ -65,9 +65,18 @@ TEST_CASE("GEMM-1: against double precision the override errs at most twice as m
     const struct {
         int64_t              K, N;
         std::vector<int64_t> x;
-    } shapes[] = {{16, 17, {16, 16}}, {384, 384, {384, 16}},  {384, 1536, {384, 33}},       {1536, 384, {1536, 65}},
-                  {7, 5, {7, 9}},     {130, 131, {130, 150}}, {64, 48, {64, 3, 5, 2}},      {3, 51865, {3, 8}},
-                  {32, 24, {32, 12, 1, 3}}, {8, 16, {8, 70, 100, 10}},};
+    } shapes[] = {
+        {16, 17, {16, 16}},
+        {384, 384, {384, 16}},
+        {384, 1536, {384, 33}},
+        {1536, 384, {1536, 65}},
+        {7, 5, {7, 9}},
+        {130, 131, {130, 150}},
+        {64, 48, {64, 3, 5, 2}},
+        {3, 51865, {3, 8}},
+        {32, 24, {32, 12, 1, 3}},
+        {8, 16, {8, 70, 100, 10}},
+    };
     for (const auto & s : shapes) {
         CAPTURE(s.K);
         CAPTURE(s.N);
@@ -95,7 +104,14 @@ TEST_CASE("GEMM-1: a graph computed directly is served too") {
 
 TEST_CASE("GEMM-1: what is not F32 rows over a kept weight is refused with a reason, and ggml's own kernel gives the result") {
     kernel_library library;
-    enum kind { input_weight, computed_weight, view_weight, batched_weight, half_weight, one_row };
+    enum kind {
+        input_weight,
+        computed_weight,
+        view_weight,
+        batched_weight,
+        half_weight,
+        one_row
+    };
     for (const kind k : {input_weight, computed_weight, view_weight, batched_weight, half_weight, one_row}) {
         CAPTURE(static_cast<int>(k));
         model         b;
@@ -119,8 +135,10 @@ TEST_CASE("GEMM-1: what is not F32 rows over a kept weight is refused with a rea
         b.put(x, xv);
         REQUIRE(b.compute() == 0);
         CHECK(b.kernels() == "");
-        CHECK(b.refusals().find(k == one_row ? "rows" : k == batched_weight ? "matrix" : k == half_weight ? "F32" : "weight") != std::string::npos);
-        const auto first = static_cast<std::ptrdiff_t>(k == view_weight ? K * N : 0);
+        CHECK(b.refusals().find(k == one_row ? "rows" : k == batched_weight ? "matrix"
+                                                    : k == half_weight      ? "F32"
+                                                                            : "weight") != std::string::npos);
+        const auto               first = static_cast<std::ptrdiff_t>(k == view_weight ? K * N : 0);
         const std::vector<float> used(wv.begin() + first, wv.begin() + first + K * N), x0(xv.begin(), xv.begin() + K * M);
         auto                     yv = b.get(y);
         yv.resize(static_cast<size_t>(N * M));
@@ -178,11 +196,11 @@ TEST_CASE("GEMM-1: Q, K and V as offset views of one fused activation, permuted 
 
 TEST_CASE("GEMM-1: rows with infinities and NaN stay what ggml makes of them, and spoil no other row") {
     const int64_t K = 40, N = 24, M = 16;
-    const auto    wv = random_floats(static_cast<size_t>(K * N), 11);
-    auto          xv = random_floats(static_cast<size_t>(K * M), 12);
-    xv[3]                            = INFINITY;
-    xv[static_cast<size_t>(2 * K)]   = NAN;
-    xv[static_cast<size_t>(3 * K)]   = INFINITY;
+    const auto    wv                   = random_floats(static_cast<size_t>(K * N), 11);
+    auto          xv                   = random_floats(static_cast<size_t>(K * M), 12);
+    xv[3]                              = INFINITY;
+    xv[static_cast<size_t>(2 * K)]     = NAN;
+    xv[static_cast<size_t>(3 * K)]     = INFINITY;
     xv[static_cast<size_t>(3 * K + 1)] = -INFINITY;
     for (int64_t k = 0; k < K; ++k) {
         xv[static_cast<size_t>(5 * K + k)] = 0;
@@ -233,7 +251,9 @@ TEST_CASE("CACHE-1: a weight that is set anew, whole or one row of it, is packed
             wv = random_floats(static_cast<size_t>(K * N), 15);
         } else if (round > 1) {
             const auto row = random_floats(static_cast<size_t>(K), static_cast<uint32_t>(20 + round));
-            std::copy(row.begin(), row.end(), wv.begin() + (round == 2 ? 0 : round == 3 ? N - 1 : 130 * (round - 3)) * K);
+            std::copy(row.begin(), row.end(), wv.begin() + (round == 2 ? 0 : round == 3 ? N - 1
+                                                                                        : 130 * (round - 3)) *
+                                                               K);
         }
         b.put(w, wv);
         REQUIRE(b.compute() == 0);

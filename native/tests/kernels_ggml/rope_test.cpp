@@ -29,21 +29,31 @@ ggml_tensor * rope_apply(bench & b, ggml_tensor * x, ggml_tensor * pe, int32_t p
 }
 
 // A [D, H, L, 2] input, laid out in different ways within its owner
-enum layout { plain, permuted, offset, padded_nb1, padded_nb2, padded_nb3 };
+enum layout {
+    plain,
+    permuted,
+    offset,
+    padded_nb1,
+    padded_nb2,
+    padded_nb3
+};
 
 struct input {
     ggml_tensor *owner, *x;
 
     input(model & b, layout l, int64_t D, int64_t H, int64_t L) {
         const auto view = [&](std::vector<int64_t> ne, size_t off) {
-            owner = b.typed_input(F32, std::move(ne));
+            owner          = b.typed_input(F32, std::move(ne));
             using function = ggml_tensor * (*) (ggml_context *, ggml_tensor *, int64_t, int64_t, int64_t, int64_t, size_t, size_t, size_t, size_t);
             x              = resolve<function>("ggml_view_4d")(b.ctx, owner, D, H, L, 2, owner->nb[1], owner->nb[2], owner->nb[3], off);
         };
         switch (l) {
             case plain: owner = x = b.typed_input(F32, {D, H, L, 2}); break;
-            case permuted: owner = b.typed_input(F32, {D, L, H, 2}); x = b.g.ggml_permute(b.ctx, owner, 0, 2, 1, 3); break;
-            case offset: view({3 * D, H, L, 2}, static_cast<size_t>(D) * 4); break; // Q, K, V fused: K
+            case permuted:
+                owner = b.typed_input(F32, {D, L, H, 2});
+                x     = b.g.ggml_permute(b.ctx, owner, 0, 2, 1, 3);
+                break;
+            case offset:     view({3 * D, H, L, 2}, static_cast<size_t>(D) * 4); break; // Q, K, V fused: K
             case padded_nb1: view({D + 3, H, L, 2}, 0); break;
             case padded_nb2: view({D, H + 1, L, 2}, 0); break;
             case padded_nb3: view({D, H, L + 2, 2}, 0); break;
@@ -226,8 +236,14 @@ TEST_CASE("ROPE-1: malformed sources are refused with the reason") {
         std::vector<int64_t> pe;
         int                  type;
         int32_t              pairs, first;
-    } cases[] = {{"pairs is 2", {2, 2, 32, 5}, F32, 2, 0},          {"pe has 4 positions", {2, 2, 32, 4}, F32, 0, 0}, {"pe has type 1", {2, 2, 32, 5}, F16, 0, 0},
-                 {"shape [4, 32", {4, 32, 5}, F32, 0, 0},           {"features 2 to 66", {2, 2, 32, 5}, F32, 0, 2},   {"features 3 to 7", {2, 2, 2, 5}, F32, 0, 3},};
+    } cases[] = {
+        {"pairs is 2", {2, 2, 32, 5}, F32, 2, 0},
+        {"pe has 4 positions", {2, 2, 32, 4}, F32, 0, 0},
+        {"pe has type 1", {2, 2, 32, 5}, F16, 0, 0},
+        {"shape [4, 32", {4, 32, 5}, F32, 0, 0},
+        {"features 2 to 66", {2, 2, 32, 5}, F32, 0, 2},
+        {"features 3 to 7", {2, 2, 2, 5}, F32, 0, 3},
+    };
     for (const auto & c : cases) {
         CAPTURE(c.reason);
         CHECK(rope_apply(b, x, b.weight(c.type, c.pe), c.pairs, c.first) == nullptr);
@@ -240,7 +256,11 @@ TEST_CASE("ROPE-1: malformed sources are refused with the reason") {
 TEST_CASE("ROPE-3: RMS_NORM -> MUL -> rotation is one step, for the built-in in both modes and for the custom operator") {
     kernel_library library;
     const int64_t  D = 64, H = 3, L = 7;
-    enum { custom, normal, neox };
+    enum {
+        custom,
+        normal,
+        neox
+    };
     for (const int kind : {custom, normal, neox}) {
         for (const layout l : {plain, offset, permuted}) {
             const bool builtin = kind != custom, split = kind == neox;
@@ -273,8 +293,8 @@ TEST_CASE("ROPE-3: RMS_NORM -> MUL -> rotation is one step, for the built-in in 
             CHECK_MESSAGE(b.kernels() == "cpu.rms_norm_rope", b.refusals());
             std::vector<double> x;
             for (int64_t r = 0; r < 2 * L * H; ++r) {
-                const int64_t at  = l == permuted ? (r / (L * H) * H + r % H) * L + r / H % L : r;
-                const auto    row = xv.begin() + (l == offset ? at * 3 * D + D : at * D);
+                const int64_t at      = l == permuted ? (r / (L * H) * H + r % H) * L + r / H % L : r;
+                const auto    row     = xv.begin() + (l == offset ? at * 3 * D + D : at * D);
                 double        squares = 0;
                 for (int64_t i = 0; i < D; ++i) {
                     squares += static_cast<double>(row[i]) * row[i];

@@ -17,7 +17,7 @@ TEST_CASE("FUSE-2: the index finds nodes, before and after a move") {
     ggml_tensor * b = stock().ggml_silu(g.ctx(), x);
     ggml_tensor * c = stock().ggml_norm(g.ctx(), x, 1e-6f);
     ggml_tensor * d = stock().base.ggml_add(g.ctx(), a, a);
-    g.expand({ a, b, c, d });
+    g.expand({a, b, c, d});
     plan::graph_index index = g.index();
     CHECK(index.find(x) == -1);
     CHECK(index.find(c) == 2);
@@ -36,7 +36,7 @@ TEST_CASE("FUSE-2: the index finds nodes, before and after a move") {
 TEST_CASE("FUSE-2: a node that stands in the graph twice has no position") {
     graph_fixture g;
     ggml_tensor * a = stock().ggml_sqr(g.ctx(), g.leaf(8, 4));
-    g.expand({ a });
+    g.expand({a});
     stock().ggml_graph_add_node(g.graph(), a);
     CHECK(g.index().find(a) == -1);
 }
@@ -47,7 +47,7 @@ TEST_CASE("FUSE-2: an index of a large graph finds every node") {
     for (int i = 0; i < 1500; ++i) {
         t = stock().ggml_sqr(g.ctx(), t);
     }
-    g.expand({ t });
+    g.expand({t});
     const plan::graph_index index = g.index();
     for (int i = 0; i < 1500; ++i) {
         REQUIRE(index.find(g.graph()->nodes[i]) == i);
@@ -63,7 +63,7 @@ TEST_CASE("FUSE-3: the effects of each operation of this ggml are known, save ca
             unknown.insert(op_table().name_of(&node));
         }
     }
-    const std::set<std::string> expected = { "MAP_CUSTOM1", "MAP_CUSTOM2", "MAP_CUSTOM3", "CUSTOM", "OPT_STEP_ADAMW", "OPT_STEP_SGD" };
+    const std::set<std::string> expected = {"MAP_CUSTOM1", "MAP_CUSTOM2", "MAP_CUSTOM3", "CUSTOM", "OPT_STEP_ADAMW", "OPT_STEP_SGD"};
     for (const std::string & name : expected) {
         CHECK_MESSAGE(unknown.count(name) == 1, name);
     }

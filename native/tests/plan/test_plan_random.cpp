@@ -51,7 +51,7 @@ struct move {
         const int first  = static_cast<int>(r() % n_nodes);
         const int count  = 1 + static_cast<int>(r() % 4);
         const int before = first + count + static_cast<int>(r() % 12);
-        return { first, count, before };
+        return {first, count, before};
     }
 };
 

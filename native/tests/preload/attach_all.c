@@ -32,8 +32,8 @@ static void attach_all(void) {
     if (inside) {
         return;
     }
-    size_t (*count)(void)         = (size_t (*)(void)) original("ggml_backend_dev_count");
-    device_t (*get)(size_t)       = (device_t (*)(size_t)) original("ggml_backend_dev_get");
+    size_t (*count)(void)          = (size_t (*)(void)) original("ggml_backend_dev_count");
+    device_t (*get)(size_t)        = (device_t(*)(size_t)) original("ggml_backend_dev_get");
     const char * (*name)(device_t) = (const char * (*) (device_t)) original("ggml_backend_dev_name");
 
     pthread_mutex_lock(&mutex);
@@ -62,30 +62,30 @@ GGML_EXT_API size_t ggml_backend_dev_count(void) {
 
 GGML_EXT_API device_t ggml_backend_dev_get(size_t index) {
     attach_all();
-    return ((device_t (*)(size_t)) original("ggml_backend_dev_get"))(index);
+    return ((device_t(*)(size_t)) original("ggml_backend_dev_get"))(index);
 }
 
 GGML_EXT_API device_t ggml_backend_dev_by_name(const char * name) {
     attach_all();
-    return ((device_t (*)(const char *)) original("ggml_backend_dev_by_name"))(name);
+    return ((device_t(*)(const char *)) original("ggml_backend_dev_by_name"))(name);
 }
 
 GGML_EXT_API device_t ggml_backend_dev_by_type(int type) {
     attach_all();
-    return ((device_t (*)(int)) original("ggml_backend_dev_by_type"))(type);
+    return ((device_t(*)(int)) original("ggml_backend_dev_by_type"))(type);
 }
 
 GGML_EXT_API backend_t ggml_backend_init_by_name(const char * name, const char * params) {
     attach_all();
-    return ((backend_t (*)(const char *, const char *)) original("ggml_backend_init_by_name"))(name, params);
+    return ((backend_t(*)(const char *, const char *)) original("ggml_backend_init_by_name"))(name, params);
 }
 
 GGML_EXT_API backend_t ggml_backend_init_by_type(int type, const char * params) {
     attach_all();
-    return ((backend_t (*)(int, const char *)) original("ggml_backend_init_by_type"))(type, params);
+    return ((backend_t(*)(int, const char *)) original("ggml_backend_init_by_type"))(type, params);
 }
 
 GGML_EXT_API backend_t ggml_backend_init_best(void) {
     attach_all();
-    return ((backend_t (*)(void)) original("ggml_backend_init_best"))();
+    return ((backend_t(*)(void)) original("ggml_backend_init_best"))();
 }

@@ -108,16 +108,20 @@ std::vector<build_fn> all_graphs() {
 }
 
 void run(const build_fn & build, bool direct, unsigned seed, std::FILE * file) {
-    const auto &   g       = stock();
-    ggml_backend * backend = g.base.ggml_backend_dev_init(g.cpu, nullptr);
-    auto * set_threads     = g.base.ggml_backend_reg_get_proc_address(g.base.ggml_backend_dev_backend_reg(g.cpu), "ggml_backend_set_n_threads");
+    const auto &   g           = stock();
+    ggml_backend * backend     = g.base.ggml_backend_dev_init(g.cpu, nullptr);
+    auto *         set_threads = g.base.ggml_backend_reg_get_proc_address(g.base.ggml_backend_dev_backend_reg(g.cpu), "ggml_backend_set_n_threads");
     reinterpret_cast<void (*)(ggml_backend *, int)>(set_threads)(backend, 2);
     ggml_context * ctx   = g.base.ggml_init({1024 * 1024, nullptr, true});
     ggml_cgraph *  graph = g.base.ggml_new_graph_custom(ctx, 64, false);
 
     const inputs in = {
-        g.ggml_new_tensor_2d(ctx, F32, 64, 9),     g.ggml_new_tensor_2d(ctx, F32, 64, 9),  g.ggml_new_tensor_1d(ctx, F32, 64),
-        g.ggml_new_tensor_2d(ctx, F32, 64, 64),    g.ggml_new_tensor_3d(ctx, F32, 16, 4, 9), g.ggml_new_tensor_1d(ctx, I32, 9),
+        g.ggml_new_tensor_2d(ctx, F32, 64, 9),
+        g.ggml_new_tensor_2d(ctx, F32, 64, 9),
+        g.ggml_new_tensor_1d(ctx, F32, 64),
+        g.ggml_new_tensor_2d(ctx, F32, 64, 64),
+        g.ggml_new_tensor_3d(ctx, F32, 16, 4, 9),
+        g.ggml_new_tensor_1d(ctx, I32, 9),
         g.ggml_new_tensor_1d(ctx, I32, 4),
     };
     ggml_tensor * out = build(ctx, in);

@@ -18,7 +18,7 @@ public:
         auto * set = stock().base.ggml_backend_reg_get_proc_address(reg, "ggml_backend_set_n_threads");
         reinterpret_cast<void (*)(ggml_backend *, int)>(set)(backend_, 1);
     }
-    cpu_backend(const cpu_backend &) = delete;
+    cpu_backend(const cpu_backend &)             = delete;
     cpu_backend & operator=(const cpu_backend &) = delete;
     ~cpu_backend() { stock().base.ggml_backend_free(backend_); }
 

@@ -33,9 +33,9 @@ inline const plan::op_table & op_table() {
 class graph_fixture {
 public:
     explicit graph_fixture(size_t n_tensors = 256)
-        : context_(stock().base.ggml_init({ n_tensors * (stock().base.ggml_tensor_overhead() + 64) +
-                                                stock().base.ggml_graph_overhead_custom(n_tensors, false),
-                                            nullptr, true })),
+        : context_(stock().base.ggml_init({n_tensors * (stock().base.ggml_tensor_overhead() + 64) +
+                                               stock().base.ggml_graph_overhead_custom(n_tensors, false),
+                                           nullptr, true})),
           graph_(stock().base.ggml_new_graph_custom(context_.get(), n_tensors, false)) {}
 
     ggml_context * ctx() const { return context_.get(); }

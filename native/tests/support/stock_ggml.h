@@ -8,6 +8,7 @@
 
 namespace ggml_ext::test {
 
+// clang-format off
 #define GGML_EXT_TEST_FUNCTIONS(F)                                                                                          \
     F(ggml_backend_load_all_from_path, void, (const char *))                                                                \
     F(ggml_backend_reg_count, size_t, ())                                                                                   \
@@ -51,6 +52,7 @@ namespace ggml_ext::test {
     F(ggml_transpose, ggml_tensor *, (ggml_context *, ggml_tensor *))                                                       \
     F(ggml_get_rows, ggml_tensor *, (ggml_context *, ggml_tensor *, ggml_tensor *))                                         \
     F(ggml_log_set, void, (void (*)(int32_t, const char *, void *), void *))
+// clang-format on
 
 struct stock_ggml {
     std::string    directory;
@@ -62,7 +64,7 @@ struct stock_ggml {
 #undef GGML_EXT_TEST_DECLARE
     ggml_backend_device * cpu = nullptr; // the CPU device
 
-    ggml_ext_load_params load_params() const { return { sizeof(ggml_ext_load_params), base_path.c_str(), ggml_path.c_str() }; }
+    ggml_ext_load_params load_params() const { return {sizeof(ggml_ext_load_params), base_path.c_str(), ggml_path.c_str()}; }
 };
 
 // Loads it at the first call. Ends the test program with a message where that is not possible.

@@ -25,7 +25,7 @@ template <typename F> F find_in_base(const char * name) {
     return reinterpret_cast<F>(symbol);
 }
 
-inline int              fired;
+inline int fired;
 alignas(64) inline char nothing[256];
 
 template <int WORD> void * stub() {
@@ -34,7 +34,7 @@ template <int WORD> void * stub() {
 }
 
 template <int... WORD> words all_stubs(std::integer_sequence<int, WORD...>) {
-    return { reinterpret_cast<void *>(&stub<WORD>)... };
+    return {reinterpret_cast<void *>(&stub<WORD>)...};
 }
 
 // the word of an object's table that a public function calls

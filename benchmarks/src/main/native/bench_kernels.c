@@ -11,11 +11,15 @@
 #include <math.h>
 #include <stddef.h>
 
-enum { TYPE_F32 = 0 }; // GGML_TYPE_F32
+enum {
+    TYPE_F32 = 0
+}; // GGML_TYPE_F32
 
 // Partial sums side by side, as many as four vectors of 512 bits hold: the compiler may use vectors without being allowed
 // to reorder additions.
-enum { LANES = 64 };
+enum {
+    LANES = 64
+};
 
 typedef void (*row_function)(int64_t n, const float * x, float * y);
 
@@ -26,7 +30,7 @@ static void affine_row(int64_t n, const float * x, float * y) {
 }
 
 static void rms_norm_row(int64_t n, const float * x, float * y) {
-    float   sums[LANES] = { 0 };
+    float   sums[LANES] = {0};
     int64_t i           = 0;
     for (; i + LANES <= n; i += LANES) {
         for (int j = 0; j < LANES; j++) {
@@ -90,11 +94,11 @@ static int32_t supports(const struct ggml_ext_node * node, void * user_data) {
 }
 
 static int infer(
-        int32_t                                n_src,
-        const struct ggml_ext_tensor * const * src,
-        const void *                           attrs,
-        struct ggml_ext_output *               out,
-        void *                                 user_data) {
+    int32_t                                n_src,
+    const struct ggml_ext_tensor * const * src,
+    const void *                           attrs,
+    struct ggml_ext_output *               out,
+    void *                                 user_data) {
     (void) attrs;
     (void) user_data;
     if (n_src != 1 || src[0]->type != TYPE_F32) {
@@ -110,11 +114,11 @@ static int infer(
 typedef int (*run_function)(const struct ggml_ext_exec_params *, int32_t, int32_t, int32_t, void *);
 
 static int register_kernel(
-        struct ggml_backend_device *    device,
-        const char *                    name,
-        const char *                    op,
-        run_function                    run,
-        struct ggml_ext_registration ** out) {
+    struct ggml_backend_device *    device,
+    const char *                    name,
+    const char *                    op,
+    run_function                    run,
+    struct ggml_ext_registration ** out) {
     const struct ggml_ext_kernel_desc desc = {
         .struct_size = sizeof(desc),
         .name        = name,
@@ -127,12 +131,12 @@ static int register_kernel(
 
 // The operators are Java's; only the kernels are registered here.
 GGML_EXT_API int ggml_ext_kernel_library_init(
-        struct ggml_backend_device * device,
-        ggml_ext_add_registration    add,
-        void *                       context) {
+    struct ggml_backend_device * device,
+    ggml_ext_add_registration    add,
+    void *                       context) {
     struct ggml_ext_registration * affine   = NULL;
     struct ggml_ext_registration * rms_norm = NULL;
-    int status = register_kernel(device, "bench.affine.c", "bench.affine.c.v1", run_affine, &affine);
+    int                            status   = register_kernel(device, "bench.affine.c", "bench.affine.c.v1", run_affine, &affine);
     if (status == GGML_EXT_STATUS_SUCCESS) {
         status = register_kernel(device, "bench.rms_norm.c", "bench.rms_norm.c.v1", run_rms_norm, &rms_norm);
     }
@@ -167,6 +171,6 @@ static int register_direct(struct ggml_backend_device * device, const char * nam
 GGML_EXT_API int bench_register_direct(struct ggml_backend_device * device) {
     const int status = register_direct(device, "bench.affine.direct", "bench.affine.direct.v1", run_affine);
     return status == GGML_EXT_STATUS_SUCCESS
-        ? register_direct(device, "bench.rms_norm.direct", "bench.rms_norm.direct.v1", run_rms_norm)
-        : status;
+               ? register_direct(device, "bench.rms_norm.direct", "bench.rms_norm.direct.v1", run_rms_norm)
+               : status;
 }

@@ -16,12 +16,23 @@
 #    define MULTIVERSION
 #endif
 
-enum { X, BIAS, RESIDUAL, SCALE, SHIFT, N_SRC };
+enum {
+    X,
+    BIAS,
+    RESIDUAL,
+    SCALE,
+    SHIFT,
+    N_SRC
+};
 
-enum { TYPE_F32 = 0 }; // GGML_TYPE_F32
+enum {
+    TYPE_F32 = 0
+}; // GGML_TYPE_F32
 
 // Partial sums side by side: the compiler may use vectors without being allowed to reorder additions.
-enum { LANES = 16 };
+enum {
+    LANES = 16
+};
 
 static float total(const float * lanes) {
     float sum = 0.0f;
@@ -34,25 +45,25 @@ static float total(const float * lanes) {
 // n is a multiple of LANES; y may be x or residual
 MULTIVERSION
 static void residual_norm_row(
-        int64_t       n,
-        float         epsilon,
-        const float * x,
-        const float * bias,
-        const float * residual,
-        const float * scale,
-        const float * shift,
-        float *       y) {
-    float sums[LANES] = { 0 };
+    int64_t       n,
+    float         epsilon,
+    const float * x,
+    const float * bias,
+    const float * residual,
+    const float * scale,
+    const float * shift,
+    float *       y) {
+    float sums[LANES] = {0};
     for (int64_t i = 0; i < n; i += LANES) {
         for (int j = 0; j < LANES; j++) {
             const float value = x[i + j] + bias[i + j] + residual[i + j];
-            y[i + j] = value;
+            y[i + j]          = value;
             sums[j] += value;
         }
     }
     const float mean = total(sums) / (float) n;
 
-    float squares[LANES] = { 0 };
+    float squares[LANES] = {0};
     for (int64_t i = 0; i < n; i += LANES) {
         for (int j = 0; j < LANES; j++) {
             const float distance = y[i + j] - mean;
@@ -99,31 +110,31 @@ static int32_t supports(const struct ggml_ext_node * node, void * user_data) {
 static int run(const struct ggml_ext_exec_params * params, int32_t phase, int32_t ith, int32_t nth, void * user_data) {
     (void) phase;
     (void) user_data;
-    const struct ggml_ext_node * node = params->nodes[0];
-    const struct ggml_ext_tensor * dst = node->dst;
-    const int64_t n     = dst->ne[0];
-    const int64_t rows  = dst->ne[1] * dst->ne[2] * dst->ne[3];
-    const int64_t first = rows * ith / nth;
-    const int64_t end   = rows * (ith + 1) / nth;
-    float epsilon;
+    const struct ggml_ext_node *   node  = params->nodes[0];
+    const struct ggml_ext_tensor * dst   = node->dst;
+    const int64_t                  n     = dst->ne[0];
+    const int64_t                  rows  = dst->ne[1] * dst->ne[2] * dst->ne[3];
+    const int64_t                  first = rows * ith / nth;
+    const int64_t                  end   = rows * (ith + 1) / nth;
+    float                          epsilon;
     memcpy(&epsilon, node->attrs, sizeof(epsilon));
     for (int64_t row = first; row < end; row++) {
         residual_norm_row(n, epsilon,
-                (const float *) node->src[X]->data + row * n,
-                (const float *) node->src[BIAS]->data,
-                (const float *) node->src[RESIDUAL]->data + row * n,
-                (const float *) node->src[SCALE]->data,
-                (const float *) node->src[SHIFT]->data,
-                (float *) dst->data + row * n);
+                          (const float *) node->src[X]->data + row * n,
+                          (const float *) node->src[BIAS]->data,
+                          (const float *) node->src[RESIDUAL]->data + row * n,
+                          (const float *) node->src[SCALE]->data,
+                          (const float *) node->src[SHIFT]->data,
+                          (float *) dst->data + row * n);
     }
     return GGML_EXT_STATUS_SUCCESS;
 }
 
 // The operator is Java's; only the kernel is registered here.
 GGML_EXT_API int ggml_ext_kernel_library_init(
-        struct ggml_backend_device * device,
-        ggml_ext_add_registration    add,
-        void *                       context) {
+    struct ggml_backend_device * device,
+    ggml_ext_add_registration    add,
+    void *                       context) {
     const struct ggml_ext_kernel_desc desc = {
         .struct_size = sizeof(desc),
         .name        = "minilm.residual_norm.c",
@@ -132,7 +143,7 @@ GGML_EXT_API int ggml_ext_kernel_library_init(
         .run         = run,
     };
     struct ggml_ext_registration * registration = NULL;
-    int status = ggml_ext_register_kernel(device, &desc, &registration);
+    int                            status       = ggml_ext_register_kernel(device, &desc, &registration);
     if (status != GGML_EXT_STATUS_SUCCESS) {
         return status;
     }

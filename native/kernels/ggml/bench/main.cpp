@@ -60,14 +60,14 @@ using graph_maker = std::function<ggml_tensor *(ggml_context *, ggml_context *)>
 class side {
 public:
     side(ggml_backend * backend, const graph_maker & make) : g_(stock()) {
-        nodes_  = g_.base.ggml_init({1 << 20, nullptr, true});
-        leaves_ = g_.base.ggml_init({1 << 20, nullptr, true});
-        graph_  = g_.base.ggml_new_graph_custom(nodes_, 64, false);
-        sched_  = g_.base.ggml_backend_sched_new(&backend, nullptr, 1, 256, false, true);
+        nodes_            = g_.base.ggml_init({1 << 20, nullptr, true});
+        leaves_           = g_.base.ggml_init({1 << 20, nullptr, true});
+        graph_            = g_.base.ggml_new_graph_custom(nodes_, 64, false);
+        sched_            = g_.base.ggml_backend_sched_new(&backend, nullptr, 1, 256, false, true);
         ggml_tensor * out = make(nodes_, leaves_);
         g_.base.ggml_set_output(out);
         g_.base.ggml_build_forward_expand(graph_, out);
-        buffer_ = g_.ggml_backend_alloc_ctx_tensors(leaves_, backend);
+        buffer_       = g_.ggml_backend_alloc_ctx_tensors(leaves_, backend);
         auto * floats = static_cast<float *>(g_.base.ggml_backend_buffer_get_base(buffer_));
         for (size_t i = 0; i < g_.base.ggml_backend_buffer_get_size(buffer_) / sizeof(float); ++i) {
             floats[i] = static_cast<float>(i * 2654435761u % 1000) / 500.0f - 1.0f;
@@ -157,9 +157,9 @@ void compare_int8(const backends & b, int64_t K, int64_t N, int64_t M, int32_t g
             return g.base.ggml_mul_mat(nodes, w, g.ggml_new_tensor_2d(leaves, F32, K, M));
         },
         [&](ggml_context * nodes, ggml_context * leaves) {
-            ggml_tensor * w     = g.ggml_new_tensor_2d(leaves, I8, K, N);
-            ggml_tensor * x     = g.ggml_new_tensor_2d(leaves, F32, K, M);
-            ggml_tensor * scale = g.ggml_new_tensor_1d(leaves, F32, N);
+            ggml_tensor * w      = g.ggml_new_tensor_2d(leaves, I8, K, N);
+            ggml_tensor * x      = g.ggml_new_tensor_2d(leaves, F32, K, M);
+            ggml_tensor * scale  = g.ggml_new_tensor_1d(leaves, F32, N);
             const bool    packed = group > 1;
             if (packed) {
                 const ggml_ext_quantize_i8_convrot_attrs attrs{group};
@@ -173,17 +173,17 @@ void compare_int8(const backends & b, int64_t K, int64_t N, int64_t M, int32_t g
 } // namespace
 
 int main() {
-    const auto &   g = stock();
-    backends       b{new_backend(), nullptr};
-    const auto     params = g.load_params();
+    const auto & g = stock();
+    backends     b{new_backend(), nullptr};
+    const auto   params = g.load_params();
     require(ggml_ext_load(&params) == 0 && ggml_ext_attach_device(g.cpu) == 0, "attach");
     const auto keep = [](ggml_ext_registration *, void *) { return static_cast<int>(GGML_EXT_STATUS_SUCCESS); };
     require(ggml_ext_kernel_library_init(g.cpu, keep, nullptr) == 0, "library");
     b.ours = new_backend();
 
     std::printf("kernels: %s, one thread\n\n| graph | stock us | ours us | ratio | stock GFLOP/s | ours |\n|---|---|---|---|---|---|\n", ggml_ext_cpu_isa());
-    const auto soft_max = base_function<ggml_tensor * (*) (ggml_context *, ggml_tensor *, ggml_tensor *, float, float)>("ggml_soft_max_ext");
-    const auto gelu     = base_function<ggml_tensor * (*) (ggml_context *, ggml_tensor *)>("ggml_gelu_erf");
+    const auto    soft_max    = base_function<ggml_tensor * (*) (ggml_context *, ggml_tensor *, ggml_tensor *, float, float)>("ggml_soft_max_ext");
+    const auto    gelu        = base_function<ggml_tensor * (*) (ggml_context *, ggml_tensor *)>("ggml_gelu_erf");
     const int64_t shapes[][2] = {{384, 384}, {384, 1536}, {1536, 384}, {2048, 2048}};
     for (const auto & s : shapes) {
         for (const int64_t M : {2, 4, 8, 16, 32, 128, 512}) {

@@ -50,5 +50,4 @@ void fake_cuda_set_kernel(const char * name, void (*run)(const struct fake_cuda_
 const char * fake_cuda_violations();
 void         fake_cuda_note_violation(const char * text);
 void         fake_cuda_forget_violations();
-
 }

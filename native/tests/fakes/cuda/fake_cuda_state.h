@@ -45,7 +45,7 @@ struct CUstream_st {
 };
 
 struct CUevent_st {
-    CUstream_st *                  stream = nullptr; // recorded outside a capture: at this point of that stream
+    CUstream_st *                  stream   = nullptr; // recorded outside a capture: at this point of that stream
     size_t                         position = 0;
     std::shared_ptr<fake::capture> in;               // inside one: behind these nodes
     std::vector<size_t>            nodes;
@@ -72,7 +72,7 @@ struct state {
     std::string                     violations;
     int                             major = 9, minor = 0, has_vmm = 1, version = 13000;
     CUctx_st                        contexts[8] = {{0}, {1}, {2}, {3}, {4}, {5}, {6}, {7}};
-    int                             retained = 0;
+    int                             retained    = 0;
 };
 
 state & the();

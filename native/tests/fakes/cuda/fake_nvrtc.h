@@ -7,5 +7,4 @@ extern "C" {
 void fake_nvrtc_set_architectures(const int * architectures, int n);
 // Of the latest compilation, each followed by a blank
 const char * fake_nvrtc_options();
-
 }

@@ -41,16 +41,16 @@ static int run(const struct ggml_ext_exec_params * params, int32_t phase, int32_
         float *       y = row_of(node->dst, row);
         for (int64_t i = 0; i < n; i++) {
             const float sine = sinf(a * x[i]);
-            y[i] = x[i] + sine * sine / a;
+            y[i]             = x[i] + sine * sine / a;
         }
     }
     return GGML_EXT_STATUS_SUCCESS;
 }
 
 GGML_EXT_API int ggml_ext_kernel_library_init(
-        struct ggml_backend_device * device,
-        ggml_ext_add_registration    add,
-        void *                       context) {
+    struct ggml_backend_device * device,
+    ggml_ext_add_registration    add,
+    void *                       context) {
     const struct ggml_ext_kernel_desc desc = {
         .struct_size = sizeof(desc),
         .name        = "example.snake.c",
@@ -60,7 +60,7 @@ GGML_EXT_API int ggml_ext_kernel_library_init(
         .run         = run,
     };
     struct ggml_ext_registration * registration = NULL;
-    int status = ggml_ext_register_kernel(device, &desc, &registration);
+    int                            status       = ggml_ext_register_kernel(device, &desc, &registration);
     if (status == GGML_EXT_STATUS_SUCCESS) {
         status = add(registration, context);
         if (status != GGML_EXT_STATUS_SUCCESS) {
