@@ -19,7 +19,7 @@ using reshape_3d = ggml_tensor * (*) (ggml_context *, ggml_tensor *, int64_t, in
 
 // 200 nodes, 20 of them RoPE, which the library may take
 void two_hundred_with_rope(model & m) {
-    using rope = ggml_tensor * (*) (ggml_context *, ggml_tensor *, ggml_tensor *, int, int32_t);
+    using rope              = ggml_tensor * (*) (ggml_context *, ggml_tensor *, ggml_tensor *, int, int32_t);
     ggml_tensor * positions = m.input(I32, {16});
     two_hundred_nodes(m, [&](ggml_tensor * t) { return resolve<rope>("ggml_rope")(m.ctx, t, positions, 128, 0); });
 }
@@ -27,7 +27,7 @@ void two_hundred_with_rope(model & m) {
 // 200 nodes as in a language model's layers, hidden 1024, 16 tokens: 20 times a norm, its weight, a product with [1024, 1024],
 // RoPE and a residual, two of the ten nodes being reshapes
 void twenty_layers(model & m) {
-    using rope = ggml_tensor * (*) (ggml_context *, ggml_tensor *, ggml_tensor *, int, int32_t);
+    using rope              = ggml_tensor * (*) (ggml_context *, ggml_tensor *, ggml_tensor *, int, int32_t);
     ggml_tensor * positions = m.input(I32, {16});
     ggml_tensor * x         = m.input(F32, {1024, 16});
     ggml_tensor * norm      = m.weight(F32, {1024});
@@ -103,8 +103,8 @@ double rescale_us(int64_t M, int64_t N) {
     args.M = M, args.N = N, args.sum = sums, args.x_scale = scales, args.x_scales = M, args.w_scale = scales, args.w_scales = N;
     args.dst        = reinterpret_cast<float *>(sums);
     args.sum_stride = args.dst_stride = static_cast<size_t>(N) * sizeof(float);
-    constexpr int RUNS = 100;
-    double        us   = 0;
+    constexpr int RUNS                = 100;
+    double        us                  = 0;
     for (int round = 0; round < 2; ++round) { // the first one warms up
         const auto start = std::chrono::steady_clock::now();
         for (int i = 0; i < RUNS; ++i) {
@@ -136,7 +136,7 @@ void linear_i8() {
         m.put(x, random_bytes(static_cast<size_t>(K * M), 2));
         m.put(ws, random_floats(static_cast<size_t>(N), 3));
         m.put(xs, random_floats(static_cast<size_t>(M), 4));
-        const double us = measure(m, 20).step / 10;
+        const double us      = measure(m, 20).step / 10;
         const double rescale = rescale_us(M, N);
         std::printf("| %lld x %lld x %lld | %9.1f us | %7.0f TOPS, scaling included | the pass of scaling %7.1f us, %.0f %% |\n",
                     static_cast<long long>(M), static_cast<long long>(N), static_cast<long long>(K), us,

@@ -41,7 +41,7 @@ void build(model & m, const char * op) {
 }
 
 figures median(std::vector<figures> all) {
-    const auto middle = [&](double figures::*of) {
+    const auto middle = [&](double figures::* of) {
         std::sort(all.begin(), all.end(), [of](const figures & a, const figures & b) { return a.*of < b.*of; });
         return all[all.size() / 2].*of;
     };

@@ -97,10 +97,10 @@ extern "C" __attribute__((visibility("default"))) ggml_backend_reg * ggml_backen
     devices[0]      = new_cuda_device();
     devices[1]      = new_cuda_device(refused);
 
-    const auto count = find_in_base<size_t (*)(void *)>("ggml_backend_reg_dev_count");
-    const auto get   = find_in_base<void * (*) (void *, size_t)>("ggml_backend_reg_dev_get");
-    auto *     reg   = stock().base.ggml_backend_dev_backend_reg(devices[0]);
-    auto **    table = reinterpret_cast<void **>(reg);
+    const auto count                                 = find_in_base<size_t (*)(void *)>("ggml_backend_reg_dev_count");
+    const auto get                                   = find_in_base<void * (*) (void *, size_t)>("ggml_backend_reg_dev_get");
+    auto *     reg                                   = stock().base.ggml_backend_dev_backend_reg(devices[0]);
+    auto **    table                                 = reinterpret_cast<void **>(reg);
     table[word_called([&](void * r) { count(r); })]  = reinterpret_cast<void *>(+[](void *) -> size_t { return std::size(devices); });
     table[word_called([&](void * r) { get(r, 0); })] = reinterpret_cast<void *>(+[](void *, size_t i) { return devices[i]; });
     return reg;
