@@ -13,10 +13,10 @@ static const char text[] =
 
 static int execute(const struct ggml_ext_exec_params * params, void * user_data) {
     const struct ggml_ext_node * node = params->nodes[0];
-    const void *                 x    = node->src[0]->data; // addresses on the device
-    void *                       y    = node->dst->data;
-    float                        beta;
-    const long long              n = (long long) (node->dst->nbytes / sizeof(float));
+    const void *    x = node->src[0]->data; // addresses on the device
+    void *          y = node->dst->data;
+    float           beta;
+    const long long n = (long long) (node->dst->nbytes / sizeof(float));
     memcpy(&beta, node->attrs, sizeof(beta));
     const struct ggml_ext_cuda_launch_params launch = {
         .struct_size = sizeof(launch),
@@ -49,10 +49,10 @@ static void release(void * user_data) {
 }
 
 GGML_EXT_API int ggml_ext_kernel_library_init(
-    struct ggml_backend_device * device, ggml_ext_add_registration add, void * context) {
+        struct ggml_backend_device * device, ggml_ext_add_registration add, void * context) {
     const struct ggml_ext_cuda_source source = {.struct_size = sizeof(source), .text = text, .name = "swish.cu"};
     struct ggml_ext_cuda_module *     module = NULL;
-    int                               status = ggml_ext_cuda_module_compile(device, &source, &module);
+    int status = ggml_ext_cuda_module_compile(device, &source, &module);
     if (status != GGML_EXT_STATUS_SUCCESS) {
         return status; // the message holds the compiler's log
     }
@@ -66,8 +66,8 @@ GGML_EXT_API int ggml_ext_kernel_library_init(
         .release     = release,
     };
     struct ggml_ext_registration * registration = NULL;
-    status                                      = ggml_ext_register_kernel_ex(
-        device, &desc, GGML_EXT_KERNEL_CAPTURE_SAFE | GGML_EXT_KERNEL_REPLAY_REUSABLE, &registration);
+    status = ggml_ext_register_kernel_ex(
+            device, &desc, GGML_EXT_KERNEL_CAPTURE_SAFE | GGML_EXT_KERNEL_REPLAY_REUSABLE, &registration);
     if (status != GGML_EXT_STATUS_SUCCESS) {
         ggml_ext_cuda_module_free(module);
         return status;

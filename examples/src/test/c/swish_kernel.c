@@ -9,8 +9,8 @@
 // y = x / (1 + exp(-beta * x)); the operator, its inference and its attributes are Java's
 static int32_t supports(const struct ggml_ext_node * node, void * user_data) {
     (void) user_data;
-    const struct ggml_ext_tensor * x      = node->src[0];
-    size_t                         stride = sizeof(float);
+    const struct ggml_ext_tensor * x = node->src[0];
+    size_t stride = sizeof(float);
     for (int d = 0; d < GGML_EXT_MAX_DIMS; d++) {
         if (x->ne[d] != 1 && x->nb[d] != stride) {
             ggml_ext_set_error("the source is not contiguous");
@@ -25,9 +25,9 @@ static int run(const struct ggml_ext_exec_params * params, int32_t phase, int32_
     (void) phase;
     (void) user_data;
     const struct ggml_ext_node * node = params->nodes[0];
-    const float *                x    = node->src[0]->data;
-    float *                      y    = node->dst->data;
-    float                        beta;
+    const float * x = node->src[0]->data;
+    float *       y = node->dst->data;
+    float         beta;
     memcpy(&beta, node->attrs, sizeof(beta));
     const int64_t n = (int64_t) (node->dst->nbytes / sizeof(float));
     for (int64_t i = n * ith / nth; i < n * (ith + 1) / nth; i++) {
@@ -37,7 +37,7 @@ static int run(const struct ggml_ext_exec_params * params, int32_t phase, int32_
 }
 
 GGML_EXT_API int ggml_ext_kernel_library_init(
-    struct ggml_backend_device * device, ggml_ext_add_registration add, void * context) {
+        struct ggml_backend_device * device, ggml_ext_add_registration add, void * context) {
     const struct ggml_ext_kernel_desc desc = {
         .struct_size = sizeof(desc),
         .name        = "app.swish.c",
@@ -47,7 +47,7 @@ GGML_EXT_API int ggml_ext_kernel_library_init(
         .run         = run,
     };
     struct ggml_ext_registration * registration = NULL;
-    int                            status       = ggml_ext_register_kernel(device, &desc, &registration);
+    int status = ggml_ext_register_kernel(device, &desc, &registration);
     if (status == GGML_EXT_STATUS_SUCCESS) {
         status = add(registration, context);
         if (status != GGML_EXT_STATUS_SUCCESS) {
