@@ -55,8 +55,8 @@ int load(const ggml_ext_load_params & params, ggml & out, std::string & error) {
 }
 
 int32_t ggml::find_op(const char * name) const {
-    for (int32_t id = 0; id < n_ops; id++) {
-        if (std::strcmp(fn.ggml_op_name(id), name) == 0) {
+    for (int32_t id = 0; id < n_ops(); id++) {
+        if (std::strcmp(op_name(id), name) == 0) {
             return id;
         }
     }

@@ -116,15 +116,17 @@ struct ggml {
     functions                 fn;
     slots                     slot;
     op_ids                    op;
-    int32_t                   n_ops = 0;     // names 0 .. n_ops-1 are safe to ask for
-    std::vector<const char *> op_names; // these
+    std::vector<const char *> op_names; // of 0 .. n_ops()-1; ggml_op_name is not safe to ask for others
     bool                      has_cgraph            = false; // the mirror of ggml_cgraph was proven right
     bool                      graph_optimize_probed = false;
     std::string               version;
     std::string               note;                // what was not found, and why
     std::string               base_path;           // file of libggml-base
 
-    // id by ggml_op_name, -1 if there is none
+    int32_t n_ops() const { return static_cast<int32_t>(op_names.size()); }
+    // NULL where there is no such operation
+    const char * op_name(int32_t id) const { return id >= 0 && id < n_ops() ? op_names[static_cast<size_t>(id)] : nullptr; }
+    // id by name, -1 if there is none
     int32_t find_op(const char * name) const;
 };
 

@@ -45,8 +45,8 @@ bool probe_ops(ggml & g, std::string & why) {
     const std::string glu   = g.fn.ggml_glu_op_name(0);
 
     std::set<std::string> names;
-    for (g.n_ops = 0, g.op_names.clear(); g.n_ops < MAX_OPS; g.n_ops++) {
-        const char * name = g.fn.ggml_op_name(g.n_ops);
+    for (int32_t id = 0; id < MAX_OPS; id++) {
+        const char * name = g.fn.ggml_op_name(id);
         if (!is_op_name(image, name) || name == unary || name == glu || !names.insert(name).second) {
             break;
         }
@@ -71,7 +71,7 @@ bool probe_ops(ggml & g, std::string & why) {
 
     for (const char * needed : {"NONE", "ADD", "VIEW", "CUSTOM", "MUL_MAT"}) {
         if (g.find_op(needed) < 0) {
-            why = std::string("there is no ") + needed + " among the " + std::to_string(g.n_ops) + " names found";
+            why = std::string("there is no ") + needed + " among the " + std::to_string(g.n_ops()) + " names found";
             return false;
         }
     }

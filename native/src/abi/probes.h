@@ -15,7 +15,7 @@ int resolve_library(const ggml_ext_load_params & params, ggml & out, std::string
 
 // The rest return false where this ggml differs from what ggml-ext knows; `why` names the first difference.
 
-// Bounds the table of names (n_ops) and finds the ids by name.
+// Bounds the table of names (op_names) and finds the ids by name.
 bool probe_ops(ggml & g, std::string & why);
 // struct ggml_tensor, and that public constructors give the operations that were found by name
 bool probe_tensor(const ggml & g, std::string & why);

@@ -10,8 +10,8 @@ namespace {
 
 // where a module may be made: an attached CUDA device, outside of captures
 int find_device(ggml_backend_device * device, const void * out, std::shared_ptr<const cuda::device> & found) {
-    if (!runtime::get().is_loaded()) {
-        return fail(GGML_EXT_STATUS_NOT_LOADED, "ggml is not loaded: call ggml_ext_load first");
+    if (const int status = runtime::get().check_loaded(); status != GGML_EXT_STATUS_SUCCESS) {
+        return status;
     }
     if (device == nullptr || out == nullptr) {
         return fail(GGML_EXT_STATUS_INVALID_ARGUMENT, "AOT-1: %s is NULL", device == nullptr ? "device" : "out");

@@ -9,11 +9,6 @@ using namespace ggml_ext;
 
 namespace {
 
-int check_loaded() {
-    return runtime::get().is_loaded() ? GGML_EXT_STATUS_SUCCESS
-                                      : fail(GGML_EXT_STATUS_NOT_LOADED, "ggml is not loaded: call ggml_ext_load first");
-}
-
 int check_pointer(const void * pointer, const char * name) {
     return pointer != nullptr ? GGML_EXT_STATUS_SUCCESS : fail(GGML_EXT_STATUS_INVALID_ARGUMENT, "%s is NULL", name);
 }
@@ -80,7 +75,7 @@ bool ggml_ext_is_loaded(void) {
 
 int ggml_ext_get_abi_info(ggml_ext_abi_info * info) {
     return guarded([&]() -> int {
-        if (const int status = check_loaded(); status != GGML_EXT_STATUS_SUCCESS) {
+        if (const int status = runtime::get().check_loaded(); status != GGML_EXT_STATUS_SUCCESS) {
             return status;
         }
         const abi::ggml & g = runtime::get().ggml();
@@ -92,7 +87,7 @@ int ggml_ext_get_abi_info(ggml_ext_abi_info * info) {
 
 int ggml_ext_attach_device(ggml_backend_device * device) {
     return guarded([&]() -> int {
-        if (const int status = check_loaded(); status != GGML_EXT_STATUS_SUCCESS) {
+        if (const int status = runtime::get().check_loaded(); status != GGML_EXT_STATUS_SUCCESS) {
             return status;
         }
         if (const int status = check_pointer(device, "device"); status != GGML_EXT_STATUS_SUCCESS) {
@@ -104,7 +99,7 @@ int ggml_ext_attach_device(ggml_backend_device * device) {
 
 int ggml_ext_attach_backend(ggml_backend * backend) {
     return guarded([&]() -> int {
-        if (const int status = check_loaded(); status != GGML_EXT_STATUS_SUCCESS) {
+        if (const int status = runtime::get().check_loaded(); status != GGML_EXT_STATUS_SUCCESS) {
             return status;
         }
         if (const int status = check_pointer(backend, "backend"); status != GGML_EXT_STATUS_SUCCESS) {

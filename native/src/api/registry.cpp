@@ -19,8 +19,8 @@ int ggml_ext_register_op(const ggml_ext_op_desc * desc, ggml_ext_registration **
 int ggml_ext_op_create(ggml_context * ctx, const char * op, int32_t n_src, ggml_tensor * const * src, const void * attrs,
                        size_t attrs_size, ggml_tensor ** out) {
     return guarded([&]() -> int {
-        if (!runtime::get().is_loaded()) {
-            return fail(GGML_EXT_STATUS_NOT_LOADED, "ggml is not loaded: call ggml_ext_load first");
+        if (const int status = runtime::get().check_loaded(); status != GGML_EXT_STATUS_SUCCESS) {
+            return status;
         }
         if (ctx == nullptr || op == nullptr || out == nullptr) {
             return fail(GGML_EXT_STATUS_INVALID_ARGUMENT, "%s is NULL", ctx == nullptr ? "ctx" : op == nullptr ? "op"

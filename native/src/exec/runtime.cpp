@@ -45,6 +45,10 @@ int runtime::load(const ggml_ext_load_params & params) {
     return GGML_EXT_STATUS_SUCCESS;
 }
 
+int runtime::check_loaded() const {
+    return is_loaded() ? GGML_EXT_STATUS_SUCCESS : fail(GGML_EXT_STATUS_NOT_LOADED, "ggml is not loaded: call ggml_ext_load first");
+}
+
 int runtime::attach(ggml_backend_device * device) {
     std::unique_lock<std::shared_mutex> lock(mutex_);
     const auto                          same = [device](const auto & d) { return d->device == device; };

@@ -24,6 +24,7 @@ public:
 
     int  load(const ggml_ext_load_params & params);
     bool is_loaded() const { return loaded_.load(std::memory_order_acquire); }
+    int  check_loaded() const; // a status, with the message for callers
 
     const abi::ggml &    ggml() const { return ggml_; }
     registry &           registrations() { return registry_; }

@@ -132,9 +132,9 @@ uintptr_t offset_in_owner(const ggml_tensor * tensor) {
 
 } // namespace
 
-op_table::op_table(const abi::ggml & g, const void * marker) : ggml_(&g), marker_(marker), by_id_(g.n_ops, effect::unknown) {
-    for (int32_t id = 0; id < g.n_ops; ++id) {
-        const char * name = g.fn.ggml_op_name(id);
+op_table::op_table(const abi::ggml & g, const void * marker) : ggml_(&g), marker_(marker), by_id_(g.op_names.size(), effect::unknown) {
+    for (int32_t id = 0; id < g.n_ops(); ++id) {
+        const char * name = g.op_name(id);
         if (contains(no_work, name)) {
             by_id_[id] = effect::none;
         } else if (contains(writes_result_only, name)) {
@@ -144,7 +144,7 @@ op_table::op_table(const abi::ggml & g, const void * marker) : ggml_(&g), marker
 }
 
 effect op_table::effect_of(const ggml_tensor * node) const {
-    effect e = node->op >= 0 && node->op < ggml_->n_ops ? by_id_[node->op] : effect::unknown;
+    effect e = node->op >= 0 && node->op < ggml_->n_ops() ? by_id_[node->op] : effect::unknown;
     if (e == effect::unknown && marker_ && node->op == ggml_->op.custom) {
         // ggml keeps the callback at the start of op_params
         if (std::memcmp(node->op_params, &marker_, sizeof(marker_)) == 0) {
@@ -155,7 +155,8 @@ effect op_table::effect_of(const ggml_tensor * node) const {
 }
 
 const char * op_table::name_of(const ggml_tensor * node) const {
-    return node->op >= 0 && node->op < ggml_->n_ops ? ggml_->fn.ggml_op_name(node->op) : "an operation that ggml has no name for";
+    const char * name = ggml_->op_name(node->op);
+    return name != nullptr ? name : "an operation that ggml has no name for";
 }
 
 const ggml_tensor * owner(const ggml_tensor * tensor) {

@@ -44,7 +44,8 @@ const char * op_name_of(const abi::ggml & g, const ggml_tensor * node) {
     if (const op_registration * op = operator_of(g, node)) {
         return op->name.c_str();
     }
-    return node->op >= 0 && node->op < g.n_ops ? g.op_names[node->op] : "UNKNOWN";
+    const char * name = g.op_name(node->op);
+    return name != nullptr ? name : "UNKNOWN";
 }
 
 namespace {

@@ -41,7 +41,7 @@ void snapshot_cell::store(std::unique_ptr<const snapshot> next) {
     for (uint32_t word = 0; word < MAX_OPS / 64; ++word) {
         uint64_t bits = 0;
         for (uint32_t bit = 0; next != nullptr && bit < 64; ++bit) {
-            bits |= static_cast<uint64_t>(!next->singles(static_cast<int32_t>(word * 64 + bit), nullptr).empty()) << bit;
+            bits |= static_cast<uint64_t>(next->serves(static_cast<int32_t>(word * 64 + bit))) << bit;
         }
         offered_[word].store(bits);
     }

@@ -56,7 +56,7 @@ TEST_CASE("FUSE-2: an index of a large graph finds every node") {
 
 TEST_CASE("FUSE-3: the effects of each operation of this ggml are known, save callbacks and optimizer steps") {
     std::set<std::string> unknown;
-    for (int32_t id = 0; id < loaded_ggml().n_ops; ++id) {
+    for (int32_t id = 0; id < loaded_ggml().n_ops(); ++id) {
         ggml_tensor node{};
         node.op = id;
         if (op_table().effect_of(&node) == effect::unknown) {

@@ -1,9 +1,7 @@
 package org.ggmlext.ext;
 
-import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.concurrent.atomic.AtomicReference;
-import org.ggmlext.bindings.ggml_backend_h;
 import org.ggmlext.bindings.ggml_ext_cpu_parallel_v1_t;
 import org.ggmlext.bindings.ggml_ext_h;
 import org.ggmlext.internal.callback.CallbackThreads;
@@ -35,17 +33,12 @@ final class CpuParallel {
   }
 
   private static MemorySegment service(MemorySegment backend) {
-    MemorySegment device = ggml_backend_h.ggml_backend_get_device(backend);
-    MemorySegment registry = ggml_backend_h.ggml_backend_dev_backend_reg(device);
-    try (Arena arena = Arena.ofConfined()) {
-      MemorySegment service =
-          ggml_backend_h.ggml_backend_reg_get_proc_address(registry, arena.allocateFrom(SERVICE));
-      if (service.address() == 0) {
-        throw new IllegalStateException(
-            "the backend offers no " + SERVICE + "; only an attached CPU backend does");
-      }
-      return service;
+    MemorySegment service = Services.ofBackend(backend, SERVICE);
+    if (service.address() == 0) {
+      throw new IllegalStateException(
+          "the backend offers no " + SERVICE + "; only an attached CPU backend does");
     }
+    return service;
   }
 
   private static final class Call implements ParallelTarget {

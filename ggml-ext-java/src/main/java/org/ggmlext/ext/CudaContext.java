@@ -5,7 +5,6 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import org.ggmlext.Device;
 import org.ggmlext.GgmlException;
-import org.ggmlext.bindings.ggml_backend_h;
 import org.ggmlext.bindings.ggml_ext_cuda_blas_v1_t;
 import org.ggmlext.bindings.ggml_ext_cuda_context;
 import org.ggmlext.bindings.ggml_ext_cuda_context_v1_t;
@@ -46,8 +45,7 @@ public final class CudaContext {
   }
 
   private static MemorySegment service(Execution execution, String name) {
-    MemorySegment device = ggml_backend_h.ggml_backend_get_device(execution.backend());
-    MemorySegment service = service(device, name);
+    MemorySegment service = Services.ofBackend(execution.backend(), name);
     if (service.address() == 0) {
       throw new IllegalStateException(
           "the backend is no CUDA backend: "
@@ -56,19 +54,13 @@ public final class CudaContext {
     return service;
   }
 
-  private static MemorySegment service(MemorySegment device, String name) {
-    try (Arena arena = Arena.ofConfined()) {
-      return ggml_ext_h.ggml_ext_get_service(device, arena.allocateFrom(name));
-    }
-  }
-
   /**
    * Checks that a device can launch CUDA kernels.
    *
    * @throws IllegalArgumentException if it is no attached CUDA device
    */
   static void requireCuda(Device device, String kernel) {
-    if (service(device.handle(), CONTEXT).address() == 0) {
+    if (Services.ofDevice(device.handle(), CONTEXT).address() == 0) {
       throw new IllegalArgumentException(
           "%s launches CUDA kernels, but %s is no attached CUDA device: %s"
               .formatted(
