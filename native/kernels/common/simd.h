@@ -7,11 +7,13 @@
 #include <stdint.h>
 #include <string.h>
 
-// The lanes of a vector of four in another order.
+// Lanes of a vector of four, or of two of them, in another order.
 #if defined(__clang__)
 #    define GGML_EXT_LANES(v, ...) __builtin_shufflevector(v, v, __VA_ARGS__)
-#else
-#    define GGML_EXT_LANES(v, ...) __builtin_shuffle(v, vi{__VA_ARGS__}) // GCC has the other one since 12
+#    define GGML_EXT_LANES_OF(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#else // GCC has the other one since 12
+#    define GGML_EXT_LANES(v, ...) __builtin_shuffle(v, vi{__VA_ARGS__})
+#    define GGML_EXT_LANES_OF(a, b, ...) __builtin_shuffle(a, b, four_lanes{__VA_ARGS__})
 #endif
 
 #if defined(GGML_EXT_ISA_AVX512)
@@ -25,6 +27,10 @@
 #endif
 
 namespace {
+
+// Four lanes, with every instruction set.
+typedef float   four __attribute__((vector_size(16), aligned(4), may_alias));
+typedef int32_t four_lanes __attribute__((vector_size(16), aligned(4), may_alias));
 
 inline int64_t min64(int64_t a, int64_t b) {
     return a < b ? a : b;

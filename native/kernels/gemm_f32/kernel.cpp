@@ -1,9 +1,11 @@
 // The blocked F32 product, compiled once for each instruction set.
 //
 // A block of x (MC rows, KC deep) is packed into scratch, tile by tile, and stays in L2; a panel of weights
-// (KC deep, NR wide) passes through L1; a register tile of MR x NR sums runs over the depth of the block.
+// (KC deep, NR wide) passes through L1, the next one on its way to L2; a register tile of MR x NR sums runs over the depth of the
+// block.
 
 #include "kernel.h"
+#include "prefetch.h"
 #include "simd.h"
 #include "vmath.h"
 
@@ -29,11 +31,49 @@ void pack_panel(const float * w, size_t w_stride, int64_t columns, int64_t k, fl
     }
 }
 
+const float * row_of(const float * x, size_t x_stride, int r) {
+    return reinterpret_cast<const float *>(reinterpret_cast<const char *>(x) + static_cast<size_t>(r) * x_stride);
+}
+
+// Four of `rows` interleaved rows of x: out[i*rows + r] = x[r][i].
+void pack_four_rows(const float * x, size_t x_stride, int rows, int64_t depth, float * out) {
+    const float * row[4];
+    for (int r = 0; r < 4; r++) {
+        row[r] = row_of(x, x_stride, r);
+    }
+    int64_t i = 0;
+    for (; i + 4 <= depth; i += 4) {
+        four v[4];
+        for (int r = 0; r < 4; r++) {
+            v[r] = *reinterpret_cast<const four *>(row[r] + i);
+        }
+        const four low[]  = {GGML_EXT_LANES_OF(v[0], v[1], 0, 4, 1, 5), GGML_EXT_LANES_OF(v[2], v[3], 0, 4, 1, 5)};
+        const four high[] = {GGML_EXT_LANES_OF(v[0], v[1], 2, 6, 3, 7), GGML_EXT_LANES_OF(v[2], v[3], 2, 6, 3, 7)};
+        float *    to     = out + i * rows;
+
+        *reinterpret_cast<four *>(to)            = GGML_EXT_LANES_OF(low[0], low[1], 0, 1, 4, 5);
+        *reinterpret_cast<four *>(to + rows)     = GGML_EXT_LANES_OF(low[0], low[1], 2, 3, 6, 7);
+        *reinterpret_cast<four *>(to + 2 * rows) = GGML_EXT_LANES_OF(high[0], high[1], 0, 1, 4, 5);
+        *reinterpret_cast<four *>(to + 3 * rows) = GGML_EXT_LANES_OF(high[0], high[1], 2, 3, 6, 7);
+    }
+    for (; i < depth; i++) {
+        for (int r = 0; r < 4; r++) {
+            out[i * rows + r] = row[r][i];
+        }
+    }
+}
+
 // rows rows of x, interleaved: out[i*rows + r] = x[r][i].
 void pack_rows(const float * x, size_t x_stride, int rows, int64_t depth, float * out) {
+    if (rows >= 4) {
+        for (int r = 0; r < rows; r += 4) {
+            const int first = r + 4 <= rows ? r : rows - 4; // some rows a second time, where four do not divide
+            pack_four_rows(row_of(x, x_stride, first), x_stride, rows, depth, out + first);
+        }
+        return;
+    }
     for (int r = 0; r < rows; r++) {
-        const float * row =
-            reinterpret_cast<const float *>(reinterpret_cast<const char *>(x) + static_cast<size_t>(r) * x_stride);
+        const float * row = row_of(x, x_stride, r);
         for (int64_t i = 0; i < depth; i++) {
             out[i * rows + r] = row[i];
         }
@@ -66,13 +106,14 @@ __attribute__((noinline)) void activate(const output & out, int rows) {
     }
 }
 
-// Not inlined, and no second loop where one step is all: else the sums leave their registers.
-template <int MR>
-__attribute__((noinline)) void accumulate(int64_t depth, const float * x, const float * w, vf (&totals)[MR][2]) {
-    constexpr int U = 2 * MR >= MIN_SUMS ? 1 : MIN_SUMS / (2 * MR); // steps of k with sums of their own
+// A chain of additions sums up 48 terms: rounding grows with a chain's length, and ggml's own product has short ones. The chains of
+// a tile's two columns of vectors end in turns: Zen 3 hides the stores of one column behind the multiplications, not those of two.
+constexpr int64_t HALF_CHAIN = 24;
 
-    vf      sums[U][MR][2] = {};
-    int64_t i              = 0;
+// U steps of k have sums of their own.
+template <int U, int MR>
+inline __attribute__((always_inline)) void add_products(int64_t depth, const float *& x, const float *& w, vf (&sums)[U][MR][2]) {
+    int64_t i = 0;
     for (; i + U <= depth; i += U) {
 #pragma GCC unroll 4
         for (int u = 0; u < U; u++) {
@@ -87,7 +128,7 @@ __attribute__((noinline)) void accumulate(int64_t depth, const float * x, const 
             w += NR;
         }
     }
-    if constexpr (U > 1) {
+    if constexpr (U > 1) { // a second loop where one step is all would drive the sums from their registers
         for (; i < depth; i++, x += MR, w += NR) {
             const vf w0 = load(w), w1 = load(w + LANES);
 #pragma GCC unroll 16
@@ -97,30 +138,69 @@ __attribute__((noinline)) void accumulate(int64_t depth, const float * x, const 
                 sums[0][r][1] = fma(a, w1, sums[0][r][1]);
             }
         }
-#pragma GCC unroll 4
-        for (int u = 1; u < U; u++) {
-#pragma GCC unroll 16
-            for (int r = 0; r < MR; r++) {
-                sums[0][r][0] += sums[u][r][0];
-                sums[0][r][1] += sums[u][r][1];
-            }
-        }
-    }
-#pragma GCC unroll 16
-    for (int r = 0; r < MR; r++) {
-        totals[r][0] += sums[0][r][0];
-        totals[r][1] += sums[0][r][1];
     }
 }
 
-// Terms that one chain of additions sums up: rounding grows with a chain's length, and ggml's own product has short ones.
-constexpr int64_t CHAIN = 48;
-
-template <int MR> void tile(int64_t depth, const float * x, const float * w, const output & out) {
-    alignas(sizeof(vf)) vf totals[MR][2] = {}; // a template knows of no smaller alignment
-    for (int64_t i = 0; i < depth; i += CHAIN) {
-        accumulate<MR>(min64(CHAIN, depth - i), x + i * MR, w + i * NR, totals);
+// The sums of column J, of all steps, into those of the first.
+template <int J, int U, int MR>
+inline __attribute__((always_inline)) void join(vf (&sums)[U][MR][2]) {
+#pragma GCC                                unroll 4
+    for (int u = 1; u < U; u++) {
+#pragma GCC unroll 16
+        for (int r = 0; r < MR; r++) {
+            sums[0][r][J] += sums[u][r][J];
+            sums[u][r][J] = vf{};
+        }
     }
+}
+
+// Ends the chains of column J; the totals before are read where `before` says. Returns where they are from now on.
+template <int J, int U, int MR>
+inline __attribute__((always_inline)) const vf * end_chains(const vf * before, vf (&sums)[U][MR][2], vf (&totals)[2][MR]) {
+    join<J>(sums);
+#pragma GCC unroll 16
+    for (int r = 0; r < MR; r++) {
+        totals[J][r]  = before[r] + sums[0][r][J];
+        sums[0][r][J] = vf{};
+    }
+    __asm__ volatile("" ::: "memory"); // else the compiler keeps copies of the totals, for which there are no registers
+    return totals[J];
+}
+
+template <int MR>
+__attribute__((noinline)) void tile(int64_t depth, const float * x, const float * w, const output & out, prefetch next) {
+    constexpr int U = 2 * MR >= MIN_SUMS ? 1 : MIN_SUMS / (2 * MR);
+
+    static const vf        ZEROS[MR] = {};
+    alignas(sizeof(vf)) vf totals[2][MR]; // a template knows of no smaller alignment
+    vf                     sums[U][MR][2] = {};
+    const vf *             before0 = ZEROS, *before1 = ZEROS;
+
+    for (int r = 0; r < MR; r++) {
+        const char * line = reinterpret_cast<const char *>(row_of(out, r));
+        for (int64_t b = 0; b < NR * int64_t{sizeof(float)}; b += CACHE_LINE) {
+            __builtin_prefetch(line + b, 1);
+        }
+    }
+    for (;;) {
+        next.some();
+        const int64_t first = min64(HALF_CHAIN, depth);
+        add_products(first, x, w, sums);
+        if ((depth -= first) == 0) {
+            break;
+        }
+        before0 = end_chains<0>(before0, sums, totals);
+
+        next.some();
+        const int64_t second = min64(HALF_CHAIN, depth);
+        add_products(second, x, w, sums);
+        if ((depth -= second) == 0) {
+            break;
+        }
+        before1 = end_chains<1>(before1, sums, totals);
+    }
+    join<0>(sums);
+    join<1>(sums);
 
     const int n0 = out.columns < LANES ? out.columns : LANES;
     const int n1 = out.columns - n0;
@@ -130,7 +210,7 @@ template <int MR> void tile(int64_t depth, const float * x, const float * w, con
 #pragma GCC unroll 16
         for (int r = 0; r < MR; r++) {
             float * c  = row_of(out, r);
-            vf      s0 = totals[r][0], s1 = totals[r][1];
+            vf      s0 = before0[r] + sums[0][r][0], s1 = before1[r] + sums[0][r][1];
             if (!out.first) {
                 s0 += load(c);
                 s1 += load(c + LANES);
@@ -144,7 +224,7 @@ template <int MR> void tile(int64_t depth, const float * x, const float * w, con
 #pragma GCC unroll 16
         for (int r = 0; r < MR; r++) {
             float * c  = row_of(out, r);
-            vf      s0 = totals[r][0], s1 = totals[r][1];
+            vf      s0 = before0[r] + sums[0][r][0], s1 = before1[r] + sums[0][r][1];
             if (!out.first) {
                 s0 += load_n(c, n0);
                 s1 += load_n(c + n0, n1);
@@ -158,11 +238,12 @@ template <int MR> void tile(int64_t depth, const float * x, const float * w, con
     }
 }
 
-template <int MR> void tile_of(int rows, int64_t depth, const float * x, const float * w, const output & out) {
+template <int MR>
+void tile_of(int rows, int64_t depth, const float * x, const float * w, const output & out, const prefetch & next) {
     if (rows == MR) {
-        tile<MR>(depth, x, w, out);
+        tile<MR>(depth, x, w, out, next);
     } else if constexpr (MR > 1) {
-        tile_of<MR - 1>(rows, depth, x, w, out);
+        tile_of<MR - 1>(rows, depth, x, w, out, next);
     }
 }
 
@@ -174,7 +255,7 @@ void run(
         const int64_t tiles      = (block_rows + GEMM_MR - 1) / GEMM_MR; // of equal height, plus or minus one row
         for (int64_t kb = 0; kb < k_blocks; kb++) {
             const range   k     = share(args.K, kb, k_blocks);
-            const int64_t depth = k.end - k.begin;
+            const int64_t depth = k.end - k.begin, halves = (depth + HALF_CHAIN - 1) / HALF_CHAIN;
             for (int64_t t = 0; t < tiles; t++) {
                 const range   r   = share(block_rows, t, tiles);
                 const float * row = reinterpret_cast<const float *>(reinterpret_cast<const char *>(args.x) +
@@ -183,7 +264,8 @@ void run(
                           scratch + r.begin * depth);
             }
             for (int64_t p = panel_range.begin; p < panel_range.end; p++) {
-                const float * w = panels + p * args.K * NR + k.begin * NR;
+                const float * w       = panels + p * args.K * NR + k.begin * NR;
+                const bool    fetches = tiles > 1 && p + 1 < panel_range.end; // a single tile reads its panel fast enough itself
                 for (int64_t t = 0; t < tiles; t++) {
                     const range r = share(block_rows, t, tiles);
                     output      out;
@@ -196,7 +278,10 @@ void run(
                     out.first      = kb == 0;
                     out.last       = kb == k_blocks - 1;
                     out.activation = args.activation;
-                    tile_of<GEMM_MR>(static_cast<int>(r.end - r.begin), depth, scratch + r.begin * depth, w, out);
+                    tile_of<GEMM_MR>(static_cast<int>(r.end - r.begin), depth, scratch + r.begin * depth, w, out,
+                                     fetches ? prefetch_share(reinterpret_cast<const char *>(w + args.K * NR),
+                                                              depth * NR * int64_t{sizeof(float)}, t, tiles, halves)
+                                             : prefetch{});
                 }
             }
         }

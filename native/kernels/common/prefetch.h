@@ -1,0 +1,29 @@
+#pragma once
+
+// Memory that will be needed soon comes into the core's own cache (L2) while other work runs.
+
+#include <stdint.h>
+
+namespace {
+
+constexpr int64_t CACHE_LINE = 64; // bytes
+
+struct prefetch {
+    const char * line;
+    const char * end;
+    int64_t      lines; // at a time
+
+    void some() {
+        for (int64_t i = 0; i < lines && line < end; i++, line += CACHE_LINE) {
+            __builtin_prefetch(line, 0, 2);
+        }
+    }
+};
+
+// What step `step` of `steps` fetches of `bytes` bytes, in `times` calls of some().
+inline prefetch prefetch_share(const char * from, int64_t bytes, int64_t step, int64_t steps, int64_t times) {
+    const int64_t portion = steps * times * CACHE_LINE;
+    return {from + bytes * step / steps, from + bytes * (step + 1) / steps, (bytes + portion - 1) / portion};
+}
+
+} // namespace
