@@ -2,6 +2,7 @@
 
 // Memory that will be needed soon comes into the core's own cache (L2) while other work runs.
 
+#include <stddef.h>
 #include <stdint.h>
 
 namespace {
@@ -24,6 +25,16 @@ struct prefetch {
 inline prefetch prefetch_share(const char * from, int64_t bytes, int64_t step, int64_t steps, int64_t times) {
     const int64_t portion = steps * times * CACHE_LINE;
     return {from + bytes * step / steps, from + bytes * (step + 1) / steps, (bytes + portion - 1) / portion};
+}
+
+// Lines of `rows` rows of a result, before it is there.
+inline void fetch_to_write(const void * dst, size_t stride, int rows, int64_t row_bytes) {
+    for (int r = 0; r < rows; r++) {
+        const char * line = static_cast<const char *>(dst) + static_cast<size_t>(r) * stride;
+        for (int64_t b = 0; b < row_bytes; b += CACHE_LINE) {
+            __builtin_prefetch(line + b, 1);
+        }
+    }
 }
 
 } // namespace

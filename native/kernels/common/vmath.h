@@ -53,4 +53,18 @@ inline vf gelu_erf(vf x) {
     return x * (x > vf{} ? 1.0f - tail : tail);
 }
 
+// GELU of a part of a matrix, in place. Not inlined into the products: it would take their registers.
+inline __attribute__((noinline)) void gelu_erf_tile(float * first, size_t stride, int rows, int columns) {
+    for (int r = 0; r < rows; r++) {
+        float * c = reinterpret_cast<float *>(reinterpret_cast<char *>(first) + static_cast<size_t>(r) * stride);
+        int     j = 0;
+        for (; j + LANES <= columns; j += LANES) {
+            store(c + j, gelu_erf(load(c + j)));
+        }
+        if (j < columns) {
+            store_n(c + j, gelu_erf(load_n(c + j, columns - j)), columns - j);
+        }
+    }
+}
+
 } // namespace

@@ -5,6 +5,7 @@
 // block.
 
 #include "kernel.h"
+#include "interleave.h"
 #include "prefetch.h"
 #include "simd.h"
 #include "vmath.h"
@@ -47,14 +48,7 @@ void pack_four_rows(const float * x, size_t x_stride, int rows, int64_t depth, f
         for (int r = 0; r < 4; r++) {
             v[r] = *reinterpret_cast<const four *>(row[r] + i);
         }
-        const four low[]  = {GGML_EXT_LANES_OF(v[0], v[1], 0, 4, 1, 5), GGML_EXT_LANES_OF(v[2], v[3], 0, 4, 1, 5)};
-        const four high[] = {GGML_EXT_LANES_OF(v[0], v[1], 2, 6, 3, 7), GGML_EXT_LANES_OF(v[2], v[3], 2, 6, 3, 7)};
-        float *    to     = out + i * rows;
-
-        *reinterpret_cast<four *>(to)            = GGML_EXT_LANES_OF(low[0], low[1], 0, 1, 4, 5);
-        *reinterpret_cast<four *>(to + rows)     = GGML_EXT_LANES_OF(low[0], low[1], 2, 3, 6, 7);
-        *reinterpret_cast<four *>(to + 2 * rows) = GGML_EXT_LANES_OF(high[0], high[1], 0, 1, 4, 5);
-        *reinterpret_cast<four *>(to + 3 * rows) = GGML_EXT_LANES_OF(high[0], high[1], 2, 3, 6, 7);
+        interleave_four(v, rows, out + i * rows);
     }
     for (; i < depth; i++) {
         for (int r = 0; r < 4; r++) {
@@ -67,7 +61,7 @@ void pack_four_rows(const float * x, size_t x_stride, int rows, int64_t depth, f
 void pack_rows(const float * x, size_t x_stride, int rows, int64_t depth, float * out) {
     if (rows >= 4) {
         for (int r = 0; r < rows; r += 4) {
-            const int first = r + 4 <= rows ? r : rows - 4; // some rows a second time, where four do not divide
+            const int first = first_of_four(r, rows);
             pack_four_rows(row_of(x, x_stride, first), x_stride, rows, depth, out + first);
         }
         return;
@@ -91,19 +85,6 @@ struct output {
 
 float * row_of(const output & out, int r) {
     return reinterpret_cast<float *>(reinterpret_cast<char *>(out.dst) + static_cast<size_t>(r) * out.stride);
-}
-
-__attribute__((noinline)) void activate(const output & out, int rows) {
-    for (int r = 0; r < rows; r++) {
-        float * c = row_of(out, r);
-        int     j = 0;
-        for (; j + LANES <= out.columns; j += LANES) {
-            store(c + j, gelu_erf(load(c + j)));
-        }
-        if (j < out.columns) {
-            store_n(c + j, gelu_erf(load_n(c + j, out.columns - j)), out.columns - j);
-        }
-    }
 }
 
 // A chain of additions sums up 48 terms: rounding grows with a chain's length, and ggml's own product has short ones. The chains of
@@ -144,7 +125,8 @@ inline __attribute__((always_inline)) void add_products(int64_t depth, const flo
 // The sums of column J, of all steps, into those of the first.
 template <int J, int U, int MR>
 inline __attribute__((always_inline)) void join(vf (&sums)[U][MR][2]) {
-#pragma GCC                                unroll 4
+    static_assert(J < 2, "columns of vectors");
+#pragma GCC unroll 4
     for (int u = 1; u < U; u++) {
 #pragma GCC unroll 16
         for (int r = 0; r < MR; r++) {
@@ -176,12 +158,7 @@ __attribute__((noinline)) void tile(int64_t depth, const float * x, const float 
     vf                     sums[U][MR][2] = {};
     const vf *             before0 = ZEROS, *before1 = ZEROS;
 
-    for (int r = 0; r < MR; r++) {
-        const char * line = reinterpret_cast<const char *>(row_of(out, r));
-        for (int64_t b = 0; b < NR * int64_t{sizeof(float)}; b += CACHE_LINE) {
-            __builtin_prefetch(line + b, 1);
-        }
-    }
+    fetch_to_write(out.dst, out.stride, MR, NR * int64_t{sizeof(float)});
     for (;;) {
         next.some();
         const int64_t first = min64(HALF_CHAIN, depth);
@@ -234,7 +211,7 @@ __attribute__((noinline)) void tile(int64_t depth, const float * x, const float 
         }
     }
     if (out.last && out.activation == GGML_EXT_CPU_ACT_GELU_ERF) {
-        activate(out, MR);
+        gelu_erf_tile(out.dst, out.stride, MR, out.columns);
     }
 }
 

@@ -84,4 +84,19 @@ inline vi dot(vi sum, int32_t x, w_vector w) {
 
 static_assert(K_GROUP * sizeof(x_element) == sizeof(int32_t), "a group of x is one broadcast");
 
+// Four groups of x.
+inline four load_x(const int8_t * p) {
+    typedef int8_t    bytes __attribute__((vector_size(4 * K_GROUP)));
+    typedef x_element elements __attribute__((vector_size(16)));
+    bytes             x;
+    memcpy(&x, p, sizeof(x));
+    if constexpr (sizeof(x_element) == 1) {
+        x ^= static_cast<int8_t>(X_OFFSET);
+    }
+    const elements widened = __builtin_convertvector(x, elements);
+    four           groups;
+    memcpy(&groups, &widened, sizeof(groups));
+    return groups;
+}
+
 } // namespace

@@ -3,6 +3,8 @@
 
 #include "kernel.h"
 #include "dot.h"
+#include "interleave.h"
+#include "prefetch.h"
 #include "tile_output.h"
 
 namespace {
@@ -35,26 +37,41 @@ void pack_panel(const int8_t * w, size_t w_stride, int64_t columns, int64_t k, c
     }
 }
 
+// The groups of k from `begin` on of one row, at words g*rows of out.
+void pack_row(const int8_t * x, int rows, int64_t begin, int64_t depth, x_element * out) {
+    int64_t i = begin;
+    for (; i + K_GROUP <= depth; i += K_GROUP) {
+        x_element group[K_GROUP];
+        for (int j = 0; j < K_GROUP; j++) {
+            group[j] = static_cast<x_element>(x[i + j] + X_OFFSET);
+        }
+        memcpy(out + i * rows, group, sizeof(group));
+    }
+    if (i < depth) {
+        x_element group[K_GROUP] = {};
+        for (int j = 0; i + j < depth; j++) {
+            group[j] = static_cast<x_element>(x[i + j] + X_OFFSET);
+        }
+        memcpy(out + i * rows, group, sizeof(group));
+    }
+}
+
 // rows rows of x, widened, groups interleaved: group g of row r is at 32-bit word g*rows + r.
 void pack_rows(const int8_t * x, size_t x_stride, int rows, int64_t depth, char * out) {
-    x_element * to = reinterpret_cast<x_element *>(out);
+    const int64_t by_fours = rows >= 4 ? depth / (4 * K_GROUP) * (4 * K_GROUP) : 0;
+    for (int r = 0; r < rows && by_fours > 0; r += 4) {
+        const int      first     = first_of_four(r, rows);
+        const int8_t * four_rows = x + static_cast<size_t>(first) * x_stride;
+        float *        to        = reinterpret_cast<float *>(out) + first;
+        for (int64_t i = 0; i < by_fours; i += 4 * K_GROUP) {
+            const four groups[4] = {load_x(four_rows + i), load_x(four_rows + x_stride + i),
+                                    load_x(four_rows + 2 * x_stride + i), load_x(four_rows + 3 * x_stride + i)};
+            interleave_four(groups, rows, to + i / K_GROUP * rows);
+        }
+    }
     for (int r = 0; r < rows; r++) {
-        const int8_t * row = x + static_cast<size_t>(r) * x_stride;
-        int64_t        i   = 0;
-        for (; i + K_GROUP <= depth; i += K_GROUP) {
-            x_element group[K_GROUP];
-            for (int j = 0; j < K_GROUP; j++) {
-                group[j] = static_cast<x_element>(row[i + j] + X_OFFSET);
-            }
-            memcpy(to + i * rows + r * K_GROUP, group, sizeof(group));
-        }
-        if (i < depth) {
-            x_element group[K_GROUP] = {};
-            for (int j = 0; i + j < depth; j++) {
-                group[j] = static_cast<x_element>(row[i + j] + X_OFFSET);
-            }
-            memcpy(to + i * rows + r * K_GROUP, group, sizeof(group));
-        }
+        pack_row(x + static_cast<size_t>(r) * x_stride, rows, by_fours, depth,
+                 reinterpret_cast<x_element *>(out) + r * K_GROUP);
     }
 }
 
@@ -89,13 +106,16 @@ template <int MR> void pin(vi (&sums)[MR][2]) {
 #endif
 }
 
-// Not inlined, and no second loop where one step is all: else the sums leave their registers.
+// Not inlined, and no second loop where one step is all: else the sums leave their registers. Finished sums are scaled before they
+// are written: what is written first and read again at once waits for the cache line.
 template <int MR>
-__attribute__((noinline)) void tile(int64_t groups, const char * x, const int8_t * w, const output & out) {
+__attribute__((noinline)) void tile(int64_t groups, const char * x, const int8_t * w, const output & out, prefetch next) {
     constexpr int U = 2 * MR >= MIN_SUMS ? 1 : MIN_SUMS / (2 * MR); // groups with sums of their own
 
     alignas(sizeof(vi)) vi sums[U][MR][2] = {}; // a template, pin, knows of no smaller alignment
 
+    fetch_to_write(out.dst, out.stride, MR, NR * int64_t{sizeof(float)});
+    next.some();
     int64_t g = 0;
     for (; g + U <= groups; g += U) {
 #pragma GCC unroll 4
@@ -139,29 +159,51 @@ __attribute__((noinline)) void tile(int64_t groups, const char * x, const int8_t
         const vi s1 = load(reinterpret_cast<const int32_t *>(out.start) + LANES);
 #pragma GCC unroll 16
         for (int r = 0; r < MR; r++) {
-            float * c = row_of(out, r);
-            store(c, from_bits(wrapping_add(sums[0][r][0], out.first ? s0 : bits(load(c)))));
-            store(c + LANES, from_bits(wrapping_add(sums[0][r][1], out.first ? s1 : bits(load(c + LANES)))));
+            const float * c = row_of(out, r);
+            sums[0][r][0]   = wrapping_add(sums[0][r][0], out.first ? s0 : bits(load(c)));
+            sums[0][r][1]   = wrapping_add(sums[0][r][1], out.first ? s1 : bits(load(c + LANES)));
         }
-    } else {
-        vi spilled[MR][2];
+        if (!out.last) {
+#pragma GCC unroll 16
+            for (int r = 0; r < MR; r++) {
+                float * c = row_of(out, r);
+                store(c, from_bits(sums[0][r][0]));
+                store(c + LANES, from_bits(sums[0][r][1]));
+            }
+            return;
+        }
+        const vf w0 = column_scale(out, 0, LANES), w1 = column_scale(out, LANES, LANES);
+        const vf b0 = column_bias(out, 0, LANES), b1 = column_bias(out, LANES, LANES);
 #pragma GCC unroll 16
         for (int r = 0; r < MR; r++) {
-            spilled[r][0] = sums[0][r][0];
-            spilled[r][1] = sums[0][r][1];
+            float *  c = row_of(out, r);
+            const vf a = row_scale(out, r);
+            store(c, scaled(sums[0][r][0], a, w0, b0));
+            store(c + LANES, scaled(sums[0][r][1], a, w1, b1));
         }
-        store_ragged(out, spilled, MR);
+        if (out.activation == GGML_EXT_CPU_ACT_GELU_ERF) {
+            gelu_erf_tile(out.dst, out.stride, MR, NR);
+        }
+        return;
     }
+    vi spilled[MR][2];
+#pragma GCC unroll 16
+    for (int r = 0; r < MR; r++) {
+        spilled[r][0] = sums[0][r][0];
+        spilled[r][1] = sums[0][r][1];
+    }
+    store_ragged(out, spilled, MR);
     if (out.last) {
         finish(out, MR, out.dst, out.stride);
     }
 }
 
-template <int MR> void tile_of(int rows, int64_t groups, const char * x, const int8_t * w, const output & out) {
+template <int MR>
+void tile_of(int rows, int64_t groups, const char * x, const int8_t * w, const output & out, const prefetch & next) {
     if (rows == MR) {
-        tile<MR>(groups, x, w, out);
+        tile<MR>(groups, x, w, out, next);
     } else if constexpr (MR > 1) {
-        tile_of<MR - 1>(rows, groups, x, w, out);
+        tile_of<MR - 1>(rows, groups, x, w, out, next);
     }
 }
 
@@ -182,15 +224,19 @@ void run(const ggml_ext_cpu_gemm_i8_args & args, const char * panels, range rows
                           static_cast<int>(r.end - r.begin), depth, scratch + r.begin * groups * 4);
             }
             for (int64_t p = panel_range.begin; p < panel_range.end; p++) {
-                const char *   panel = panels + static_cast<size_t>(p) * panel_bytes(args.K);
-                const int8_t * w     = reinterpret_cast<const int8_t *>(panel + NR * sizeof(int32_t)) + k0 * NR;
+                const char *   panel   = panels + static_cast<size_t>(p) * panel_bytes(args.K);
+                const int8_t * w       = reinterpret_cast<const int8_t *>(panel + NR * sizeof(int32_t)) + k0 * NR;
+                const bool     fetches = tiles > 1 && p + 1 < panel_range.end; // a single tile reads its panel fast enough itself
                 for (int64_t t = 0; t < tiles; t++) {
                     const range r   = share(block_rows, t, tiles);
                     output      out = output_of(args, m0 + r.begin, p * NR, min64(NR, args.N - p * NR));
                     out.start       = panel;
                     out.first       = kb == 0;
                     out.last        = kb == k_blocks - 1;
-                    tile_of<GEMM_MR>(static_cast<int>(r.end - r.begin), groups, scratch + r.begin * groups * 4, w, out);
+                    tile_of<GEMM_MR>(static_cast<int>(r.end - r.begin), groups, scratch + r.begin * groups * 4, w, out,
+                                     fetches ? prefetch_share(reinterpret_cast<const char *>(w) + panel_bytes(args.K),
+                                                              groups * K_GROUP * NR, t, tiles, 1)
+                                             : prefetch{});
                 }
             }
         }

@@ -45,9 +45,19 @@ vf load_first(const float * p, int n) {
     return n == LANES ? load(p) : load_n(p, n);
 }
 
+// Multiplying by 1 and adding -0 change no value; adding 0 would turn -0 into 0.
+vf row_scale(const output & out, int r) {
+    return set1(out.x_scale ? out.x_scale[r * out.x_step] : 1.0f);
+}
 vf column_scale(const output & out, int first, int n) {
     return !out.w_scale ? set1(1.0f) : out.one_w_scale ? set1(*out.w_scale)
                                                        : load_first(out.w_scale + first, n);
+}
+vf column_bias(const output & out, int first, int n) {
+    return out.bias ? load_first(out.bias + first, n) : set1(-0.0f);
+}
+vf scaled(vi sum, vf x_scale, vf w_scale, vf bias) {
+    return to_float(sum) * x_scale * w_scale + bias;
 }
 
 // Scales, bias and activation over a tile of finished sums, `sums_stride` bytes from row to row; they may lie where the results go.
@@ -55,20 +65,11 @@ __attribute__((noinline)) void finish(const output & out, int rows, const void *
     for (int first = 0; first < out.columns; first += LANES) {
         const int n = out.columns - first < LANES ? out.columns - first : LANES;
         const vf  w = column_scale(out, first, n);
-        const vf  b = out.bias ? load_first(out.bias + first, n) : vf{};
+        const vf  b = column_bias(out, first, n);
         for (int r = 0; r < rows; r++) {
             const char * row = static_cast<const char *>(sums) + static_cast<size_t>(r) * sums_stride;
             float *      c   = row_of(out, r) + first;
-            vf           v   = to_float(bits(load_first(reinterpret_cast<const float *>(row) + first, n)));
-            if (out.x_scale) {
-                v = v * set1(out.x_scale[r * out.x_step]);
-            }
-            if (out.w_scale) {
-                v = v * w;
-            }
-            if (out.bias) { // adding zero would turn -0 into 0
-                v = v + b;
-            }
+            vf           v   = scaled(bits(load_first(reinterpret_cast<const float *>(row) + first, n)), row_scale(out, r), w, b);
             if (out.activation == GGML_EXT_CPU_ACT_GELU_ERF) {
                 v = gelu_erf(v);
             }
