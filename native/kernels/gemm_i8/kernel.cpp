@@ -9,10 +9,11 @@
 
 namespace {
 
-constexpr int     NR       = 2 * LANES;
-constexpr int64_t MC       = 144;
-constexpr int64_t KC       = 768; // a multiple of every K_GROUP
-constexpr int     MIN_SUMS = 6;
+constexpr int     NR           = 2 * LANES;
+constexpr int64_t MC           = 144;
+constexpr int64_t KC           = 768; // a multiple of every K_GROUP
+constexpr int     MIN_SUMS     = 6;
+constexpr int64_t FETCH_GROUPS = 48; // between two portions of the next panel
 
 int64_t groups_of(int64_t k) {
     return (k + K_GROUP - 1) / K_GROUP;
@@ -115,34 +116,40 @@ __attribute__((noinline)) void tile(int64_t groups, const char * x, const int8_t
     alignas(sizeof(vi)) vi sums[U][MR][2] = {}; // a template, pin, knows of no smaller alignment
 
     fetch_to_write(out.dst, out.stride, MR, NR * int64_t{sizeof(float)});
-    next.some();
-    int64_t g = 0;
-    for (; g + U <= groups; g += U) {
+    for (int64_t left = groups; left > 0;) {
+        next.some();
+        const int64_t some = min64(left, FETCH_GROUPS);
+        left -= some;
+        int64_t g = 0;
+        for (; g + U <= some; g += U) {
 #pragma GCC unroll 4
-        for (int u = 0; u < U; u++) {
-            const w_vector w0 = load_w(w), w1 = load_w(w + LANES * K_GROUP);
+            for (int u = 0; u < U; u++) {
+                const w_vector w0 = load_w(w), w1 = load_w(w + LANES * K_GROUP);
 #pragma GCC unroll 16
-            for (int r = 0; r < MR; r++) {
-                int32_t a;
-                memcpy(&a, x + r * 4, sizeof(a));
-                sums[u][r][0] = dot(sums[u][r][0], a, w0);
-                sums[u][r][1] = dot(sums[u][r][1], a, w1);
+                for (int r = 0; r < MR; r++) {
+                    int32_t a;
+                    memcpy(&a, x + r * 4, sizeof(a));
+                    sums[u][r][0] = dot(sums[u][r][0], a, w0);
+                    sums[u][r][1] = dot(sums[u][r][1], a, w1);
+                }
+                x += MR * 4;
+                w += NR * K_GROUP;
             }
-            x += MR * 4;
-            w += NR * K_GROUP;
+        }
+        if constexpr (U > 1) {
+            for (; g < some; g++, x += MR * 4, w += NR * K_GROUP) {
+                const w_vector w0 = load_w(w), w1 = load_w(w + LANES * K_GROUP);
+#pragma GCC unroll 16
+                for (int r = 0; r < MR; r++) {
+                    int32_t a;
+                    memcpy(&a, x + r * 4, sizeof(a));
+                    sums[0][r][0] = dot(sums[0][r][0], a, w0);
+                    sums[0][r][1] = dot(sums[0][r][1], a, w1);
+                }
+            }
         }
     }
     if constexpr (U > 1) {
-        for (; g < groups; g++, x += MR * 4, w += NR * K_GROUP) {
-            const w_vector w0 = load_w(w), w1 = load_w(w + LANES * K_GROUP);
-#pragma GCC unroll 16
-            for (int r = 0; r < MR; r++) {
-                int32_t a;
-                memcpy(&a, x + r * 4, sizeof(a));
-                sums[0][r][0] = dot(sums[0][r][0], a, w0);
-                sums[0][r][1] = dot(sums[0][r][1], a, w1);
-            }
-        }
 #pragma GCC unroll 4
         for (int u = 1; u < U; u++) {
 #pragma GCC unroll 16
@@ -214,10 +221,11 @@ void run(const ggml_ext_cpu_gemm_i8_args & args, const char * panels, range rows
         const int64_t block_rows = min64(MC, rows.end - m0);
         const int64_t tiles      = (block_rows + GEMM_MR - 1) / GEMM_MR;
         for (int64_t kb = 0; kb < k_blocks; kb++) {
-            const range   g      = share(all_groups, kb, k_blocks);
-            const int64_t groups = g.end - g.begin;
-            const int64_t k0     = g.begin * K_GROUP;
-            const int64_t depth  = min64(args.K, g.end * K_GROUP) - k0;
+            const range   g           = share(all_groups, kb, k_blocks);
+            const int64_t groups      = g.end - g.begin;
+            const int64_t k0          = g.begin * K_GROUP;
+            const int64_t depth       = min64(args.K, g.end * K_GROUP) - k0;
+            const int64_t fetch_times = (groups + FETCH_GROUPS - 1) / FETCH_GROUPS;
             for (int64_t t = 0; t < tiles; t++) {
                 const range r = share(block_rows, t, tiles);
                 pack_rows(args.x + static_cast<size_t>(m0 + r.begin) * args.x_stride + k0, args.x_stride,
@@ -235,7 +243,7 @@ void run(const ggml_ext_cpu_gemm_i8_args & args, const char * panels, range rows
                     out.last        = kb == k_blocks - 1;
                     tile_of<GEMM_MR>(static_cast<int>(r.end - r.begin), groups, scratch + r.begin * groups * 4, w, out,
                                      fetches ? prefetch_share(reinterpret_cast<const char *>(w) + panel_bytes(args.K),
-                                                              groups * K_GROUP * NR, t, tiles, 1)
+                                                              groups * K_GROUP * NR, t, tiles, fetch_times)
                                              : prefetch{});
                 }
             }
