@@ -1,7 +1,6 @@
 package org.ggmlext.natives;
 
 import java.io.IOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -49,6 +48,10 @@ record NativeCache(List<Candidate> candidates) {
         "environment variable " + ENVIRONMENT,
         environment.get(ENVIRONMENT),
         folder -> folder);
+    String local = environment.get("LOCALAPPDATA"); // Windows sets it
+    if (local != null) {
+      add(found, "environment variable LOCALAPPDATA", local, folder -> folder.resolve("ggml-ext"));
+    }
     String xdg = environment.get("XDG_CACHE_HOME");
     // The XDG specification has relative paths ignored.
     if (xdg != null && xdg.startsWith("/")) {
@@ -96,8 +99,7 @@ record NativeCache(List<Candidate> candidates) {
       String refusal;
       try {
         Path root = candidate.folder();
-        Files.createDirectories(root, Owned.PRIVATE);
-        Owned owned = Owned.probe(root);
+        Owned owned = Owned.create(root);
         Path folder =
             new UnpackedFolder(owned, platform + "-" + manifest.digest(), manifest, source).ready();
         LOG.debug("{}: {} ({})", manifest.origin(), folder, candidate.origin());

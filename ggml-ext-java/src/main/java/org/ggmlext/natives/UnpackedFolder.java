@@ -3,7 +3,6 @@ package org.ggmlext.natives;
 import static java.nio.file.LinkOption.NOFOLLOW_LINKS;
 import static java.nio.file.StandardCopyOption.ATOMIC_MOVE;
 import static java.nio.file.StandardOpenOption.CREATE_NEW;
-import static java.nio.file.StandardOpenOption.READ;
 import static java.nio.file.StandardOpenOption.WRITE;
 
 import java.io.IOException;
@@ -69,9 +68,9 @@ final class UnpackedFolder {
     Path fresh = unpack(manifest.hashes().keySet());
     try {
       writeChecked(fresh, state(fresh));
-      force(fresh);
+      cache.force(fresh);
       Files.move(fresh, folder, ATOMIC_MOVE);
-      force(cache.root());
+      cache.force(cache.root());
     } catch (FileSystemException e) {
       // Another process was faster; its files are checked as any that were there before.
       if (!Files.isDirectory(folder, NOFOLLOW_LINKS)) {
@@ -101,7 +100,7 @@ final class UnpackedFolder {
       for (String name : damaged) {
         Files.move(fresh.resolve(name), folder.resolve(name), ATOMIC_MOVE);
       }
-      force(folder);
+      cache.force(folder);
     } finally {
       delete(fresh);
     }
@@ -114,7 +113,8 @@ final class UnpackedFolder {
     try (Stream<Path> files = Files.list(folder)) {
       for (Path file : (Iterable<Path>) files::iterator) {
         String name = String.valueOf(file.getFileName());
-        if (name.startsWith("lib") && !manifest.hashes().containsKey(name)) {
+        boolean library = name.startsWith("lib") || name.endsWith(".dll");
+        if (library && !manifest.hashes().containsKey(name)) {
           LOG.warn("{} is none of the unpacked libraries, and is deleted", file);
           Files.deleteIfExists(file);
         }
@@ -124,7 +124,7 @@ final class UnpackedFolder {
 
   /** Unpacks some files to a new folder beside the final one. */
   private Path unpack(Collection<String> names) throws IOException {
-    Path fresh = Files.createTempDirectory(cache.root(), ".unpack-", Owned.PRIVATE);
+    Path fresh = Files.createTempDirectory(cache.root(), ".unpack-", cache.forOneself());
     try {
       for (String name : names) {
         unpack(name, fresh.resolve(name));
@@ -143,7 +143,8 @@ final class UnpackedFolder {
         throw new GgmlException(
             "%s lists %s, but that is not beside it".formatted(manifest.origin(), name));
       }
-      try (FileChannel channel = FileChannel.open(file, Set.of(CREATE_NEW, WRITE), Owned.PRIVATE)) {
+      try (FileChannel channel =
+          FileChannel.open(file, Set.of(CREATE_NEW, WRITE), cache.forOneself())) {
         OutputStream out = Channels.newOutputStream(channel);
         found = Sha256.copy(in, out);
         channel.force(true);
@@ -158,8 +159,8 @@ final class UnpackedFolder {
   }
 
   /**
-   * What the file system says about the files. It cannot stay the same when one is written, cut,
-   * replaced or linked: the time of the last change of state is not for users to set.
+   * What the file system says about the files. It does not stay the same when one is written, cut
+   * or replaced.
    */
   private String state(Path where) throws IOException {
     StringBuilder state = new StringBuilder();
@@ -170,9 +171,7 @@ final class UnpackedFolder {
           .append(' ')
           .append(
               Files.exists(file, NOFOLLOW_LINKS)
-                  ? new TreeMap<>(
-                      Files.readAttributes(
-                          file, "unix:size,lastModifiedTime,ctime,ino,uid,mode", NOFOLLOW_LINKS))
+                  ? new TreeMap<>(Files.readAttributes(file, cache.telling(), NOFOLLOW_LINKS))
                   : "missing")
           .append('\n');
     }
@@ -185,7 +184,7 @@ final class UnpackedFolder {
   }
 
   private void replaceChecked(String state) throws IOException {
-    Path fresh = Files.createTempDirectory(cache.root(), ".unpack-", Owned.PRIVATE);
+    Path fresh = Files.createTempDirectory(cache.root(), ".unpack-", cache.forOneself());
     try {
       writeChecked(fresh, state);
       Files.move(fresh.resolve(CHECKED), folder.resolve(CHECKED), ATOMIC_MOVE);
@@ -196,13 +195,6 @@ final class UnpackedFolder {
 
   private static void writeChecked(Path where, String state) throws IOException {
     Files.writeString(where.resolve(CHECKED), state, CREATE_NEW, WRITE);
-  }
-
-  /** Has a folder's names on the disk. */
-  private static void force(Path where) throws IOException {
-    try (FileChannel channel = FileChannel.open(where, READ)) {
-      channel.force(true);
-    }
   }
 
   private static void delete(Path where) throws IOException {

@@ -276,6 +276,9 @@ class NativeCacheTest {
     assertThat(
             sought(Map.of("user.home", "?", "user.name", "me", "java.io.tmpdir", "/t"), Map.of()))
         .containsExactly("/t/ggml-ext-me");
+    assertThat(sought(properties, Map.of("LOCALAPPDATA", "/l")))
+        .as("on Windows")
+        .startsWith("/p", "/l/ggml-ext");
   }
 
   private static List<String> sought(

@@ -12,9 +12,11 @@ import java.lang.invoke.MethodHandle;
 import java.nio.file.Path;
 import org.ggmlext.GgmlException;
 import org.ggmlext.internal.Native;
+import org.ggmlext.natives.LibraryFormat;
 
 /** Loads shared libraries for the life of the process. */
 public final class DynamicLoader {
+  private static final boolean WINDOWS = LibraryFormat.current() == LibraryFormat.PE;
   private static final int RTLD_LAZY = 1;
   private static final int RTLD_NOW = 2;
 
@@ -27,10 +29,15 @@ public final class DynamicLoader {
    * @throws GgmlException with the loader's own words if that fails
    */
   public static SymbolLookup load(String library) {
+    Path path = Path.of(library);
+    boolean named = path.getParent() == null;
+    if (WINDOWS && !named) {
+      check(library, WindowsLoader.load(path));
+    }
     try {
-      return library.indexOf('/') >= 0
-          ? SymbolLookup.libraryLookup(Path.of(library), Arena.global())
-          : SymbolLookup.libraryLookup(library, Arena.global());
+      return named
+          ? SymbolLookup.libraryLookup(library, Arena.global())
+          : SymbolLookup.libraryLookup(path, Arena.global());
     } catch (IllegalArgumentException e) {
       throw new GgmlException("cannot load " + library + ": " + reason(library), e);
     }
@@ -43,11 +50,16 @@ public final class DynamicLoader {
    * @throws GgmlException with the loader's own words if that fails
    */
   public static SymbolLookup loadBound(String library) {
-    String reason = reason(library, RTLD_NOW);
+    if (!WINDOWS) { // which binds all of them always
+      check(library, reason(library, RTLD_NOW));
+    }
+    return load(library);
+  }
+
+  private static void check(String library, String reason) {
     if (!reason.isEmpty()) {
       throw new GgmlException("cannot load " + library + ": " + reason);
     }
-    return load(library);
   }
 
   private static String reason(String library) {

@@ -4,11 +4,13 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Optional;
 import org.ggmlext.GgmlException;
+import org.ggmlext.natives.LibraryFormat;
 import org.ggmlext.natives.NativeBundle;
 import org.jspecify.annotations.Nullable;
 
 /** Finds the extension layer's library and the kernel libraries that come with it. */
 public final class ExtLocator {
+  private static final LibraryFormat FORMAT = LibraryFormat.current();
   private static final String PROPERTY = "ggml.ext.library";
   private static final String ENVIRONMENT = "GGML_EXT_LIBRARY";
 
@@ -25,7 +27,7 @@ public final class ExtLocator {
       return existing(explicit, "the given path");
     }
     Optional<Path> set = set();
-    return set.isPresent() ? set.get() : bundled(NativeBundle.EXT, "libggml-ext.so");
+    return set.isPresent() ? set.get() : bundled(NativeBundle.EXT, FORMAT.file("ggml-ext"));
   }
 
   /**
@@ -36,7 +38,7 @@ public final class ExtLocator {
    * @throws GgmlException if there is none
    */
   public static Path kernelLibrary(String name) {
-    String file = "libggml-ext-" + name + ".so";
+    String file = FORMAT.file("ggml-ext-" + name);
     Optional<Path> set = set();
     return set.isPresent()
         ? existing(set.get().resolveSibling(file), "the kernel library \"" + name + "\"")

@@ -15,6 +15,7 @@ import org.ggmlext.bindings.ggml_backend_h;
 import org.ggmlext.bindings.ggml_h;
 import org.ggmlext.bindings.ggml_tensor;
 import org.ggmlext.internal.Native;
+import org.ggmlext.natives.LibraryFormat;
 import org.ggmlext.natives.NativeBundle;
 
 /** ggml's libraries, loaded, with their functions bound and their log connected. */
@@ -103,8 +104,11 @@ public final class GgmlLibraries {
     }
     if (ggml_backend_h.ggml_backend_dev_count() == 0) {
       throw new GgmlException(
-          "ggml at %s brings no backend: expected files such as libggml-cpu.so in %s"
-              .formatted(location, folder == null ? "ggml's own folders" : folder));
+          "ggml at %s brings no backend: expected files such as %s in %s"
+              .formatted(
+                  location,
+                  LibraryFormat.current().file("ggml-cpu"),
+                  folder == null ? "ggml's own folders" : folder));
     }
   }
 

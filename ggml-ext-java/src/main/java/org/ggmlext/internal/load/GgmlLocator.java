@@ -10,14 +10,13 @@ import java.util.Optional;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
 import org.ggmlext.GgmlException;
+import org.ggmlext.natives.LibraryFormat;
 import org.ggmlext.natives.NativeBundle;
 import org.jspecify.annotations.Nullable;
 
 /** Finds the folder of ggml's libraries. */
 public final class GgmlLocator {
-  private static final Pattern BASE = Pattern.compile("libggml-base\\.so(\\.\\d+)*");
-  private static final Pattern REGISTRY =
-      Pattern.compile("libggml(\\.v\\d+(\\.\\d+)*)?\\.so(\\.\\d+)*");
+  private static final LibraryFormat FORMAT = LibraryFormat.current();
 
   private GgmlLocator() {}
 
@@ -48,45 +47,49 @@ public final class GgmlLocator {
    */
   public static Location locate(@Nullable Path home) {
     if (home != null) {
-      return inFolder(home, "the given folder");
+      return inFolder(home, "the given folder", FORMAT);
     }
     String property = System.getProperty("ggml.home");
     if (property != null && !property.isBlank()) {
-      return inFolder(Path.of(property), "the system property ggml.home");
+      return inFolder(Path.of(property), "the system property ggml.home", FORMAT);
     }
     String variable = System.getenv("GGML_HOME");
     if (variable != null && !variable.isBlank()) {
-      return inFolder(Path.of(variable), "the environment variable GGML_HOME");
+      return inFolder(Path.of(variable), "the environment variable GGML_HOME", FORMAT);
     }
     Optional<Path> bundle = NativeBundle.GGML.folder();
     if (bundle.isPresent()) {
-      return inFolder(bundle.get(), "the natives jar");
+      return inFolder(bundle.get(), "the natives jar", FORMAT);
     }
-    return new Location("libggml-base.so.0", "libggml.so.0", null);
+    return new Location(FORMAT.systemFile("ggml-base"), FORMAT.systemFile("ggml"), null);
   }
 
-  private static Location inFolder(Path home, String source) {
+  static Location inFolder(Path home, String source, LibraryFormat format) {
     if (!Files.isDirectory(home)) {
       throw new GgmlException(
-          "%s, from %s, is no folder; it must hold libggml-base.so and libggml.so"
-              .formatted(home, source));
+          "%s, from %s, is no folder; it must hold %s and %s"
+              .formatted(home, source, format.file("ggml-base"), format.file("ggml")));
     }
-    for (Path folder : List.of(home, home.resolve("lib"))) {
-      Optional<Path> base = library(folder, BASE);
+    for (Path folder : List.of(home, home.resolve("lib"), home.resolve("bin"))) {
+      Optional<Path> base = library(folder, format.files("ggml-base"));
       if (base.isPresent()) {
         Path registry =
-            library(folder, REGISTRY)
+            library(folder, format.files("ggml(\\.v\\d+(\\.\\d+)*)?"))
                 .orElseThrow(
                     () ->
                         new GgmlException(
-                            "%s, from %s, has %s but no libggml.so"
-                                .formatted(folder, source, base.get().getFileName())));
+                            "%s, from %s, has %s but no %s"
+                                .formatted(
+                                    folder,
+                                    source,
+                                    base.get().getFileName(),
+                                    format.file("ggml"))));
         return new Location(base.get().toString(), registry.toString(), backends(folder));
       }
     }
     throw new GgmlException(
-        "%s, from %s, holds no ggml: there is no libggml-base.so in it or in its folder lib"
-            .formatted(home, source));
+        "%s, from %s, holds no ggml: there is no %s in it or in its folders lib and bin"
+            .formatted(home, source, format.file("ggml-base")));
   }
 
   private static Path backends(Path folder) {
