@@ -21,12 +21,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+// Of functions that a library has for others. On those that are declared only, dllexport says nothing.
 #if defined(_WIN32)
-#    if defined(GGML_EXT_BUILD)
-#        define GGML_EXT_API __declspec(dllexport)
-#    else
-#        define GGML_EXT_API __declspec(dllimport)
-#    endif
+#    define GGML_EXT_API __declspec(dllexport)
 #else
 #    define GGML_EXT_API __attribute__((visibility("default")))
 #endif

@@ -12,27 +12,10 @@ here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 work="$1"
 output="$2"
 
-fail() {
-    echo "stock-ggml: $*" >&2
-    exit 1
-}
-
 # npm writes digests in base64, sha512sum in hexadecimal.
 expected="$(base64 -d <<<"${integrity#sha512-}" | od -An -vtx1 | tr -d ' \n')"
 
-mkdir -p "$work"
-if [[ ! -f "$work/$tarball" ]]; then
-    command -v npm >/dev/null || fail "npm is needed to fetch $package; install it (Debian: apt-get install npm)"
-    echo "stock-ggml: fetching $package"
-    npm pack --silent --prefer-offline --pack-destination "$work" "$package" >/dev/null ||
-        fail "npm could not fetch $package (its message is above)"
-fi
-
-found="$(sha512sum "$work/$tarball" | cut -d ' ' -f 1)"
-if [[ "$found" != "$expected" ]]; then
-    mv "$work/$tarball" "$work/$tarball.rejected"
-    fail "$package has SHA-512 $found, expected $expected; the file was kept as $work/$tarball.rejected"
-fi
+bash "$here/pinned-package.sh" "$package" "$tarball" "$expected" "$work"
 
 stamp="$integrity $(sha256sum "${BASH_SOURCE[0]}" "$here/../manifest.sh" "$here/sbom.sh" "$here/LICENSE-ggml" "$here/NOTICE" | sha256sum | cut -d ' ' -f 1)"
 if [[ -f "$work/unpacked.stamp" && -d "$output" && "$(cat "$work/unpacked.stamp")" == "$stamp" ]]; then

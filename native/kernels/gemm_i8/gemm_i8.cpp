@@ -6,7 +6,7 @@ namespace {
 constexpr char KIND[8] = "gemmi8 ";
 
 const gemm_i8_kernels & selected() {
-#if defined(__x86_64__)
+#if defined(GGML_EXT_AMX)
     if (ggml_ext_cpu::active_isa() == ggml_ext_cpu::isa::amx) {
         return gemm_i8_amx;
     }

@@ -14,8 +14,14 @@ constexpr int32_t TYPE_F32 = 0;
 constexpr int32_t TYPE_I8  = 24;
 constexpr int32_t TYPE_I32 = 26;
 
+#if defined(__MINGW32__)
+#    define CPU_OPS_FORMAT gnu_printf // C99's formats, not those of Windows's old C library
+#else
+#    define CPU_OPS_FORMAT printf
+#endif
+
 // A refusal with its reason: 0 for supports, preferred and match.
-__attribute__((format(printf, 1, 2))) inline int32_t refuse(const char * format, ...) {
+__attribute__((format(CPU_OPS_FORMAT, 1, 2))) inline int32_t refuse(const char * format, ...) {
     char    text[256];
     va_list args;
     va_start(args, format);

@@ -1,12 +1,6 @@
 #include "unary.h"
 
-#include <dlfcn.h>
-
-#if defined(__APPLE__)
-#    include <mach-o/dyld.h>
-#else
-#    include <link.h>
-#endif
+#include "loaded_function.h"
 
 namespace cpu_ops {
 
@@ -14,47 +8,9 @@ namespace {
 
 using name_function = const char * (*) (int32_t);
 
-// ggml may have been loaded with its symbols hidden from other libraries: each loaded library is asked.
-void * find_in(const char * library, const char * symbol) {
-    void * handle = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
-    if (handle == nullptr) {
-        return nullptr;
-    }
-    void * found = dlsym(handle, symbol);
-    dlclose(handle);
-    return found;
-}
-
-#if defined(__APPLE__)
-
 name_function find(const char * symbol) {
-    void * found = nullptr;
-    for (uint32_t i = 0; i < _dyld_image_count() && found == nullptr; ++i) {
-        found = find_in(_dyld_get_image_name(i), symbol);
-    }
-    return reinterpret_cast<name_function>(found);
+    return reinterpret_cast<name_function>(find_loaded(symbol));
 }
-
-#else
-
-struct question {
-    const char * symbol;
-    void *       answer;
-};
-
-int ask(dl_phdr_info * library, size_t /* size */, void * asked) {
-    auto & q = *static_cast<question *>(asked);
-    q.answer = find_in(library->dlpi_name, q.symbol);
-    return q.answer != nullptr ? 1 : 0;
-}
-
-name_function find(const char * symbol) {
-    question q{symbol, nullptr};
-    dl_iterate_phdr(ask, &q);
-    return reinterpret_cast<name_function>(q.answer);
-}
-
-#endif
 
 } // namespace
 

@@ -4,7 +4,6 @@
 #include "ggml-ext-kernels/gemm_i8.h"
 #include "threads.h"
 
-#include <cstdlib>
 #include <new>
 
 namespace cpu_ops {
@@ -42,16 +41,12 @@ size_t packed_size(const weight_shape & w) {
 } // namespace
 
 void packed_weight::free_aligned::operator()(void * p) const {
-    std::free(p);
+    ::operator delete(p, std::align_val_t{ALIGNMENT});
 }
 
 packed_weight::packed_weight(const weight_shape & shape, bool constant)
-    : shape_(shape), constant_(constant), size_(packed_size(shape)), data_(std::aligned_alloc(ALIGNMENT, aligned(size_))),
-      parts_(static_cast<size_t>(std::clamp(shape.n / PART_ROWS, int64_t{1}, MOST_PARTS))) {
-    if (data_ == nullptr) {
-        throw std::bad_alloc();
-    }
-}
+    : shape_(shape), constant_(constant), size_(packed_size(shape)), data_(::operator new(aligned(size_), std::align_val_t{ALIGNMENT})),
+      parts_(static_cast<size_t>(std::clamp(shape.n / PART_ROWS, int64_t{1}, MOST_PARTS))) {}
 
 int packed_weight::pack(int ith, int nth) {
     return shape_.type == TYPE_I8

@@ -2,69 +2,31 @@
 
 #include "abi/probes.h"
 #include "support/images.h"
-
-#include <dlfcn.h>
+#include "support/shared_library.h"
 
 #include <set>
-#include <utility>
 #include <vector>
 
 namespace ggml_ext::abi {
 
 namespace {
 
-// A handle of dlopen. A ggml that passed all probes is kept: its tables are patched and its code is called.
-class library {
-public:
-    library() = default;
-    library(library && other) noexcept : handle(std::exchange(other.handle, nullptr)) {}
-    library & operator=(library &&) = delete;
-    ~library() {
-        if (handle != nullptr) {
-            dlclose(handle);
-        }
-    }
-
-    bool open(const char * path, int mode) { return (handle = dlopen(path, mode)) != nullptr; }
-    void keep() { handle = nullptr; }
-
-    // without a handle: what is visible in the process
-    void * find(const char * name) const { return dlsym(handle != nullptr ? handle : RTLD_DEFAULT, name); }
-
-private:
-    void * handle = nullptr;
-};
-
-std::string loader_text() {
-    const char * text = dlerror();
-    return text != nullptr ? text : "no reason given";
-}
-
-std::string file_of(const void * symbol) {
-    Dl_info info;
-    return dladdr(symbol, &info) != 0 && info.dli_fname != nullptr ? info.dli_fname : "";
-}
-
-const void * image_of(const void * symbol) {
-    Dl_info info;
-    return dladdr(symbol, &info) != 0 ? info.dli_fbase : nullptr;
-}
-
-// Files of all objects in the process that define ggml_init. Asked through every loaded library, as a library that was opened
-// without RTLD_GLOBAL is not visible to anyone else.
+// Files of all images of the process that define ggml_init. Asked through every loaded library, as a library that was opened for
+// its user alone is not visible to anyone else.
 std::set<std::string> copies_of_base() {
     std::set<std::string>  files;
     std::set<const void *> images;
-    const auto             add = [&](const library & lib) {
+    const auto             add = [&](const shared_library & lib) {
         const void * symbol = lib.find("ggml_init");
-        if (symbol != nullptr && images.insert(image_of(symbol)).second) {
-            files.insert(file_of(symbol));
+        const image  holder = symbol != nullptr ? image_of(symbol) : image{};
+        if (symbol != nullptr && images.insert(holder.base).second) {
+            files.insert(holder.file);
         }
     };
-    add(library());
+    add(shared_library());
     for (const std::string & name : loaded_images()) {
-        library lib;
-        if (lib.open(name.c_str(), RTLD_NOW | RTLD_NOLOAD)) {
+        shared_library lib;
+        if (lib.open_loaded(name.c_str())) {
             add(lib);
         }
     }
@@ -84,7 +46,7 @@ std::string list(const std::vector<std::string> & names) {
     return text;
 }
 
-bool resolve_functions(const library & lib, const std::string & where, functions & fn, std::string & error) {
+bool resolve_functions(const shared_library & lib, const std::string & where, functions & fn, std::string & error) {
     std::vector<std::string> missing;
     size_t                   n = 0;
 
@@ -106,9 +68,9 @@ bool resolve_functions(const library & lib, const std::string & where, functions
     return missing.empty();
 }
 
-int open(const char * path, const char * what, library & lib, std::string & error) {
-    if (path != nullptr && !lib.open(path, RTLD_NOW | RTLD_LOCAL)) {
-        error = std::string("cannot load ") + what + " from '" + path + "': " + loader_text();
+int open(const char * path, const char * what, shared_library & lib, std::string & error) {
+    if (path != nullptr && !lib.load(path)) {
+        error = std::string("cannot load ") + what + " from '" + path + "': " + loader_error();
         return GGML_EXT_STATUS_INVALID_ARGUMENT;
     }
     return GGML_EXT_STATUS_SUCCESS;
@@ -117,9 +79,9 @@ int open(const char * path, const char * what, library & lib, std::string & erro
 } // namespace
 
 int resolve_library(const ggml_ext_load_params & params, ggml & out, std::string & error) {
-    library base;
-    library registry;
-    int     status = open(params.base_path, "libggml-base", base, error);
+    shared_library base;
+    shared_library registry;
+    int            status = open(params.base_path, "libggml-base", base, error);
     if (status == GGML_EXT_STATUS_SUCCESS) {
         status = open(params.ggml_path, "libggml", registry, error);
     }
@@ -133,16 +95,18 @@ int resolve_library(const ggml_ext_load_params & params, ggml & out, std::string
         return GGML_EXT_STATUS_INCOMPATIBLE;
     }
     const void * ggml_init = reinterpret_cast<const void *>(out.fn.ggml_init);
-    out.base_path          = file_of(ggml_init);
+    out.base_path          = image_of(ggml_init).file;
 
     if (params.ggml_path != nullptr) {
         if (registry.find("ggml_backend_reg_count") == nullptr) {
             error = std::string("'") + params.ggml_path + "' is not libggml: it has no ggml_backend_reg_count";
             return GGML_EXT_STATUS_INCOMPATIBLE;
         }
-        if (registry.find("ggml_init") != ggml_init) {
-            error = std::string("'") + params.ggml_path + "' is bound to " + file_of(registry.find("ggml_init")) +
-                    ", not to " + out.base_path + ": two copies of libggml-base cannot be served in one process";
+        // NULL: this system's look-up does not follow what a library depends on; a second copy of the base is then found below.
+        const void * bound = registry.find("ggml_init");
+        if (bound != nullptr && bound != ggml_init) {
+            error = std::string("'") + params.ggml_path + "' is bound to " + image_of(bound).file + ", not to " + out.base_path +
+                    ": two copies of libggml-base cannot be served in one process";
             return GGML_EXT_STATUS_INCOMPATIBLE;
         }
     }

@@ -54,12 +54,12 @@ int attribute(const device & d, CUdevice_attribute which, int & out) {
 }
 
 int check_code(const device & d, const void * code) {
-    Dl_info info{};
-    if (dladdr(code, &info) == 0 || info.dli_fname == nullptr) {
+    const std::string file = image_of(code).file;
+    if (file.empty()) {
         return fail(GGML_EXT_STATUS_UNSUPPORTED, "COMPAT-3: the file of ggml's CUDA library is not known");
     }
     std::vector<device_code> codes;
-    if (const int status = read_device_code(info.dli_fname, codes); status != GGML_EXT_STATUS_SUCCESS) {
+    if (const int status = read_device_code(file, codes); status != GGML_EXT_STATUS_SUCCESS) {
         return status;
     }
     for (const device_code & c : codes) {
@@ -70,7 +70,7 @@ int check_code(const device & d, const void * code) {
     return fail(GGML_EXT_STATUS_UNSUPPORTED,
                 "COMPAT-3: %s has no code that this GPU can run: it needs sm_%d%d, or PTX that the driver (CUDA %d.%d) compiles, and there "
                 "is: %s; ggml would end the process at its first kernel, so use the CPU or a ggml built for this GPU",
-                info.dli_fname, d.major, d.minor, d.cu->version / 1000, d.cu->version % 1000 / 10, to_text(codes).c_str());
+                file.c_str(), d.major, d.minor, d.cu->version / 1000, d.cu->version % 1000 / 10, to_text(codes).c_str());
 }
 
 // Where native scratch memory could move, recorded addresses would be wrong: that needs virtual memory management in the device

@@ -1,13 +1,14 @@
 #include "cuda/driver.h"
 
+#include "cuda/library_names.h"
 #include "support/status.h"
 
 namespace ggml_ext::cuda {
 
 std::shared_ptr<const driver> load_driver() {
     auto cu = std::make_shared<driver>();
-    if (!cu->library.open({"libcuda.so.1", "libcuda.so"})) {
-        fail(GGML_EXT_STATUS_UNSUPPORTED, "the CUDA driver, libcuda.so.1, cannot be loaded: %s", dlerror());
+    if (!cu->library.open(DRIVER_NAMES)) {
+        fail(GGML_EXT_STATUS_UNSUPPORTED, "the CUDA driver, %s, cannot be loaded: %s", *DRIVER_NAMES.begin(), loader_error().c_str());
         return nullptr;
     }
 #define GGML_EXT_CUDA_FIND(name, symbol, arguments)                                                           \

@@ -1,13 +1,10 @@
 #include "cuda/fat_binary.h"
 
+#include "cuda/fat_binary_section.h"
 #include "support/status.h"
 
-#if defined(__linux__)
-#    include <elf.h>
-#endif
-
 #include <algorithm>
-#include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <tuple>
 
@@ -18,45 +15,6 @@ namespace {
 constexpr uint16_t KIND_PTX           = 1;
 constexpr uint16_t KIND_MACHINE_CODE  = 2;
 constexpr uint64_t FLAG_ARCH_SPECIFIC = 0x100000; // sm_90a
-
-template <typename T> bool read_at(std::ifstream & file, uint64_t offset, T & out) {
-    file.seekg(static_cast<std::streamoff>(offset));
-    file.read(reinterpret_cast<char *>(&out), sizeof(out));
-    return file.good();
-}
-
-#if defined(__linux__)
-// Position and size of the section of fat binaries; size 0 where there is none.
-bool find_section(std::ifstream & file, uint64_t & offset, uint64_t & size) {
-    Elf64_Ehdr elf;
-    size = 0;
-    if (!read_at(file, 0, elf) || std::memcmp(elf.e_ident, ELFMAG, SELFMAG) != 0 || elf.e_ident[EI_CLASS] != ELFCLASS64 ||
-        elf.e_shentsize != sizeof(Elf64_Shdr)) {
-        return false;
-    }
-    const auto section = [&](unsigned i, Elf64_Shdr & out) { return read_at(file, elf.e_shoff + i * sizeof(Elf64_Shdr), out); };
-    Elf64_Shdr names;
-    if (!section(elf.e_shstrndx, names)) {
-        return false;
-    }
-    for (unsigned i = 0; i < elf.e_shnum; ++i) {
-        Elf64_Shdr header;
-        char       name[12] = {};
-        if (!section(i, header) || !read_at(file, names.sh_offset + header.sh_name, name)) {
-            return false;
-        }
-        if (std::memcmp(name, ".nv_fatbin", 11) == 0) {
-            offset = header.sh_offset;
-            size   = header.sh_size;
-            return true;
-        }
-    }
-    return true;
-}
-#else
-// ggml's CUDA library is an ELF file, or there is none.
-bool find_section(std::ifstream &, uint64_t &, uint64_t &) { return false; }
-#endif
 
 auto order(const device_code & c) {
     return std::make_tuple(c.ptx, c.arch, c.arch_specific, c.ptx_major, c.ptx_minor);
@@ -72,10 +30,10 @@ std::pair<int, int> newest_ptx(int driver_version) {
 } // namespace
 
 int read_device_code(const std::string & path, std::vector<device_code> & out) {
-    std::ifstream file(path, std::ios::binary);
+    std::ifstream file(std::filesystem::u8path(path), std::ios::binary);
     uint64_t      at = 0, size = 0;
-    if (!file || !find_section(file, at, size)) {
-        return fail(GGML_EXT_STATUS_INVALID_ARGUMENT, "'%s' cannot be read as a 64-bit ELF file", path.c_str());
+    if (!file || !find_fat_binary_section(file, at, size)) {
+        return fail(GGML_EXT_STATUS_INVALID_ARGUMENT, "'%s' cannot be read as a 64-bit ELF or PE file", path.c_str());
     }
     const uint64_t    end = at + size;
     fat_binary_header container;

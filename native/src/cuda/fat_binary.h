@@ -38,7 +38,7 @@ struct device_code {
     int  ptx_major, ptx_minor; // version of the PTX language
 };
 
-// All different pieces in an ELF file; a status, INVALID_ARGUMENT where the file cannot be read as such.
+// All different pieces in a library's file, ELF or PE; a status, INVALID_ARGUMENT where the file cannot be read as such.
 int read_device_code(const std::string & path, std::vector<device_code> & out);
 
 // Can a device of this compute capability run it, with a driver of this version (13000: CUDA 13.0)?

@@ -1,9 +1,8 @@
 #include "cuda/image.h"
 
+#include "cuda/elf.h"
 #include "cuda/fat_binary.h"
 #include "support/status.h"
-
-#include <elf.h>
 
 #include <cstring>
 #include <string_view>

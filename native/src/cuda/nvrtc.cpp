@@ -1,5 +1,6 @@
 #include "cuda/nvrtc.h"
 
+#include "cuda/library_names.h"
 #include "support/shared_library.h"
 #include "support/status.h"
 
@@ -137,9 +138,7 @@ int compile_on_large_stack(const program & p, const std::vector<const char *> & 
 } // namespace
 
 std::initializer_list<const char *> nvrtc_names(int driver_version) {
-    static constexpr std::initializer_list<const char *> newest_first{"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"};
-    static constexpr std::initializer_list<const char *> for_12{"libnvrtc.so.12", "libnvrtc.so.13", "libnvrtc.so"};
-    return driver_version >= 13000 ? newest_first : for_12;
+    return driver_version >= 13000 ? NVRTC_NAMES_NEWEST_FIRST : NVRTC_NAMES_FOR_12;
 }
 
 int open_nvrtc(std::initializer_list<const char *> names, std::shared_ptr<const nvrtc> & out) {
@@ -149,7 +148,8 @@ int open_nvrtc(std::initializer_list<const char *> names, std::shared_ptr<const 
         for (const char * name : names) {
             all += (all.empty() ? "" : ", ") + std::string(name);
         }
-        return fail(GGML_EXT_STATUS_UNSUPPORTED, "AOT-1: CUDA source text needs NVRTC, and it cannot be loaded (%s): %s", all.c_str(), dlerror());
+        return fail(GGML_EXT_STATUS_UNSUPPORTED, "AOT-1: CUDA source text needs NVRTC, and it cannot be loaded (%s): %s", all.c_str(),
+                    loader_error().c_str());
     }
 #define GGML_EXT_NVRTC_FIND(result, name, arguments)                                                                        \
     lib->library.find(#name, lib->name);                                                                                    \

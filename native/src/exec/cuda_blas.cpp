@@ -1,13 +1,15 @@
 #include "exec/cuda_blas.h"
 
+#include "cuda/library_names.h"
 #include "support/status.h"
 
 namespace ggml_ext::exec {
 
 int cuda_blas_handle::open(cuda::CUstream stream) {
     shared_library library;
-    if (!library.open({"libcublas.so.13", "libcublas.so.12", "libcublas.so.11"})) {
-        return fail(GGML_EXT_STATUS_UNSUPPORTED, "SERV-2: cuBLAS cannot be loaded (libcublas.so.13, .12, .11): %s", dlerror());
+    if (!library.open(cuda::BLAS_NAMES)) {
+        return fail(GGML_EXT_STATUS_UNSUPPORTED, "SERV-2: cuBLAS cannot be loaded (%s and those of earlier versions): %s",
+                    *cuda::BLAS_NAMES.begin(), loader_error().c_str());
     }
     int (*create)(void **)                       = nullptr;
     int (*destroy)(void *)                       = nullptr;

@@ -7,7 +7,7 @@
 
 namespace ggml_ext {
 
-// Their paths, as dlopen takes them.
+// Their paths, as the loader takes them.
 std::vector<std::string> loaded_images();
 
 struct memory_range {

@@ -5,11 +5,35 @@
 #include <cstdio>
 #include <mutex>
 
+#if defined(__MINGW32__)
+#    include <pthread.h>
+#endif
+
 namespace ggml_ext {
 
 namespace {
 
-thread_local std::string error_message;
+#if defined(__MINGW32__)
+// Not thread_local: at a thread's end MinGW's runtime frees the memory of such objects before it calls their destructors.
+std::string & error_message() {
+    static const pthread_key_t key = [] {
+        pthread_key_t made;
+        pthread_key_create(&made, [](void * message) { delete static_cast<std::string *>(message); });
+        return made;
+    }();
+    auto * message = static_cast<std::string *>(pthread_getspecific(key));
+    if (message == nullptr) {
+        message = new std::string();
+        pthread_setspecific(key, message);
+    }
+    return *message;
+}
+#else
+std::string & error_message() {
+    thread_local std::string message;
+    return message;
+}
+#endif
 
 struct log_target {
     std::recursive_mutex  mutex; // the callback may call us
@@ -37,21 +61,21 @@ std::string vformat(const char * format, va_list arguments) {
 int fail(int status, const char * format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    error_message = vformat(format, arguments);
+    error_message() = vformat(format, arguments);
     va_end(arguments);
     return status;
 }
 
 void set_last_error(const char * message) {
     if (message == nullptr || *message == '\0') {
-        error_message.clear();
+        error_message().clear();
     } else {
-        error_message = message;
+        error_message() = message;
     }
 }
 
 const char * last_error() {
-    return error_message.c_str();
+    return error_message().c_str();
 }
 
 std::string format(const char * format, ...) {

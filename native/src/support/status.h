@@ -5,18 +5,25 @@
 
 #include <string>
 
+// Formats are those of C99, not those of Windows's old C library.
+#if defined(__MINGW32__)
+#    define GGML_EXT_PRINTF gnu_printf
+#else
+#    define GGML_EXT_PRINTF printf
+#endif
+
 namespace ggml_ext {
 
 // records a formatted message for this thread and returns `status`
-__attribute__((format(printf, 2, 3))) int fail(int status, const char * format, ...);
+__attribute__((format(GGML_EXT_PRINTF, 2, 3))) int fail(int status, const char * format, ...);
 
 void         set_last_error(const char * message);
 const char * last_error();
 
-__attribute__((format(printf, 2, 3))) void log(ggml_ext_log_level level, const char * format, ...);
-void                                       log_set(ggml_ext_log_callback callback, void * user_data);
+__attribute__((format(GGML_EXT_PRINTF, 2, 3))) void log(ggml_ext_log_level level, const char * format, ...);
+void                                                log_set(ggml_ext_log_callback callback, void * user_data);
 
-std::string format(const char * format, ...) __attribute__((format(printf, 1, 2)));
+std::string format(const char * format, ...) __attribute__((format(GGML_EXT_PRINTF, 1, 2)));
 
 // Runs a C entry's body: no C++ exception leaves it.
 template <typename Body> int guarded(Body && body) {

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstring>
+#include <filesystem>
 #include <map>
 #include <random>
 #include <thread>
@@ -102,7 +103,7 @@ bool adds(ggml_backend * backend) {
 
 TEST_CASE("COMPAT-1: a stock ggml is known: file, version, tensor, graph and tables") {
     const abi::ggml & g = loaded();
-    CHECK(g.base_path == test::stock().base_path);
+    CHECK(std::filesystem::equivalent(g.base_path, test::stock().base_path));
     CHECK(g.has_cgraph);
     CHECK(g.note == "");
     CHECK(g.version == std::string(test::stock().base.ggml_version()));

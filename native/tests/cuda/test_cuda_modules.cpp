@@ -1,6 +1,7 @@
 // AOT-1: modules are made from cubins, fat binaries, PTX and source text, on the fake driver and its compiler.
 
 #include "core/scale_add.h" // stats_of
+#include "cuda/library_names.h"
 #include "cuda/module.h"
 #include "cuda/module_fixture.h"
 #include "cuda/nvrtc.h"
@@ -223,11 +224,11 @@ TEST_CASE("AOT-1: without NVRTC, or with one of before CUDA 12, source text is r
     std::shared_ptr<const cuda::nvrtc> lib;
     CHECK(cuda::open_nvrtc({"libno_such_nvrtc.so.1", "libno_such_nvrtc.so"}, lib) == GGML_EXT_STATUS_UNSUPPORTED);
     check_message("libno_such_nvrtc.so.1, libno_such_nvrtc.so");
-    CHECK(cuda::open_nvrtc({"libcuda.so.1"}, lib) == GGML_EXT_STATUS_UNSUPPORTED);
+    CHECK(cuda::open_nvrtc(cuda::DRIVER_NAMES, lib) == GGML_EXT_STATUS_UNSUPPORTED);
     check_message("this NVRTC has no nvrtcVersion");
     CHECK((lib == nullptr));
-    CHECK(std::string(*cuda::nvrtc_names(13010).begin()) == "libnvrtc.so.13");
-    CHECK(std::string(*cuda::nvrtc_names(12080).begin()) == "libnvrtc.so.12");
+    CHECK(std::string(*cuda::nvrtc_names(13010).begin()).find("13") != std::string::npos);
+    CHECK(std::string(*cuda::nvrtc_names(12080).begin()).find("12") != std::string::npos);
 }
 
 TEST_CASE("AOT-1: a driver that does not know the parameters of kernels makes no modules, and says what is needed") {

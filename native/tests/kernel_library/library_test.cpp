@@ -4,6 +4,8 @@
 
 #include <dlfcn.h>
 
+#include <thread>
+
 using namespace ggml_ext::test;
 
 namespace {
@@ -82,4 +84,13 @@ TEST_CASE("CORE-3: a library that fails half way leaves nothing registered, and 
     withdraw(registrations);
     REQUIRE_OK(lib.init(device, keep, &registrations));
     withdraw(registrations);
+}
+
+TEST_CASE("CORE-1: the message of a thread goes with the thread") {
+    const std::string long_message(10000, 'x'); // of a length that is kept on the heap
+    ggml_ext_set_error("of this thread");
+    for (int i = 0; i < 100; ++i) {
+        std::thread([&] { ggml_ext_set_error(long_message.c_str()); }).join();
+    }
+    CHECK(std::string(ggml_ext_last_error()) == "of this thread");
 }

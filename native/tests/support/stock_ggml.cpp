@@ -17,13 +17,22 @@ namespace {
     std::exit(2);
 }
 
-// libggml-base.so, libggml.so, or one of the forms with a version: the shortest that begins with `stem` and ".", and has ".so"
-std::string find_library(const std::string & directory, const std::string & stem) {
+#if defined(_WIN32)
+constexpr const char * PREFIX = "";
+constexpr const char * SUFFIX = ".dll";
+#else
+constexpr const char * PREFIX = "lib";
+constexpr const char * SUFFIX = ".so";
+#endif
+
+// libggml-base.so, libggml.so, or one of the forms with a version: the shortest that begins with its name and ".", and has ".so"
+std::string find_library(const std::string & directory, const std::string & library) {
+    const std::string        stem = PREFIX + library;
     std::vector<std::string> found;
     std::error_code          error;
     for (const auto & entry : std::filesystem::directory_iterator(directory, error)) {
         const std::string name = entry.path().filename().string();
-        if (name.rfind(stem + ".", 0) == 0 && name.find(".so") != std::string::npos) {
+        if (name.rfind(stem + ".", 0) == 0 && name.find(SUFFIX) != std::string::npos) {
             found.push_back(entry.path().string());
         }
     }
@@ -43,8 +52,12 @@ void * open(const std::string & path) {
     return handle;
 }
 
-void * find(void * handle, const char * name) {
+// of either
+void * find(void * handle, void * other, const char * name) {
     void * symbol = dlsym(handle, name);
+    if (symbol == nullptr) {
+        symbol = dlsym(other, name);
+    }
     if (symbol == nullptr) {
         fail(std::string("it has no ") + name);
     }
@@ -64,17 +77,17 @@ stock_ggml load() {
     }
     stock_ggml s;
     s.directory   = directory;
-    s.base_path   = find_library(directory, "libggml-base");
-    s.ggml_path   = find_library(directory, "libggml");
+    s.base_path   = find_library(directory, "ggml-base");
+    s.ggml_path   = find_library(directory, "ggml");
     void * base   = open(s.base_path);
-    void * handle = open(s.ggml_path); // its symbols, and those of libggml-base, on which it depends
+    void * handle = open(s.ggml_path);
 
-#define GGML_EXT_TEST_RESOLVE(name, result, arguments) s.base.name = reinterpret_cast<decltype(s.base.name)>(find(base, #name));
+#define GGML_EXT_TEST_RESOLVE(name, result, arguments) s.base.name = reinterpret_cast<decltype(s.base.name)>(find(base, base, #name));
     GGML_EXT_ABI_FUNCTIONS(GGML_EXT_TEST_RESOLVE)
 #undef GGML_EXT_TEST_RESOLVE
-    s.base.ggml_version = reinterpret_cast<decltype(s.base.ggml_version)>(find(base, "ggml_version"));
+    s.base.ggml_version = reinterpret_cast<decltype(s.base.ggml_version)>(find(base, base, "ggml_version"));
 
-#define GGML_EXT_TEST_RESOLVE(name, result, arguments) s.name = reinterpret_cast<decltype(s.name)>(find(handle, #name));
+#define GGML_EXT_TEST_RESOLVE(name, result, arguments) s.name = reinterpret_cast<decltype(s.name)>(find(handle, base, #name));
     GGML_EXT_TEST_FUNCTIONS(GGML_EXT_TEST_RESOLVE)
 #undef GGML_EXT_TEST_RESOLVE
 

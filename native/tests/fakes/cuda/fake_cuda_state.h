@@ -2,6 +2,7 @@
 // What the files of the fake driver share.
 
 #include "fake_cuda.h"
+#include "ggml-ext.h"
 
 #include <deque>
 #include <functional>
@@ -10,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#define FAKE extern "C" __attribute__((visibility("default")))
+#define FAKE extern "C" GGML_EXT_API
 
 namespace fake {
 

@@ -24,7 +24,13 @@ struct fat_binary {
 #define MACHINE_CODE(arch, flags) {2, 257, 64, 16, 0, 0, 8, 1, arch, 0, flags, {0}, {0}}
 #define PTX(arch, major, minor) {1, 257, 64, 16, 0, 0, minor, major, arch, 0, 0x8011, {0}, {0}}
 
-__attribute__((section(".nv_fatbin"), used)) static const struct fat_binary binaries[2] = {
+#if defined(_WIN32)
+#    define SECTION ".nv_fatb" // names have eight bytes there
+#else
+#    define SECTION ".nv_fatbin"
+#endif
+
+__attribute__((section(SECTION), used)) static const struct fat_binary binaries[2] = {
     {0xba55ed50, 1, 16, sizeof(struct code) * N_CODES, {CODES}},
     {0xba55ed50, 1, 16, sizeof(struct code) * N_CODES, {CODES}},
 };

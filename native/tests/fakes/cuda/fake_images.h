@@ -2,9 +2,8 @@
 // Device code for the fake driver: text inside the containers of the real one. Its kernels are lines
 //   .entry NAME SIZES MAX_THREADS STATIC_SHARED        SIZES of the parameters as "8,8,4", "-" for none
 
+#include "cuda/elf.h"
 #include "cuda/fat_binary.h"
-
-#include <elf.h>
 
 #include <cstring>
 #include <string>

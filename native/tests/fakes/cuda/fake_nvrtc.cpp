@@ -1,13 +1,14 @@
 #include "fake_nvrtc.h"
 
 #include "fake_images.h"
+#include "ggml-ext.h"
 
 #include <algorithm>
 #include <mutex>
 #include <sstream>
 #include <vector>
 
-#define FAKE extern "C" __attribute__((visibility("default")))
+#define FAKE extern "C" GGML_EXT_API
 
 struct program {
     std::string text, name, log, entries;
