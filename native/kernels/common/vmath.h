@@ -1,6 +1,6 @@
 #pragma once
 
-// Vector exp and GELU. Coefficients are least-maximum-error fits, made for these ranges.
+// Vector exp, sine, cosine and GELU. Coefficients are least-maximum-error fits, made for these ranges.
 
 #include "simd.h"
 
@@ -29,6 +29,32 @@ inline vf exp_sum(vf hi, vf lo) {
 inline vf exp(vf x) {
     return exp_sum(x, vf{});
 }
+
+#if !defined(GGML_EXT_ISA_SCALAR) // needs a fused fma
+
+// Sine and cosine, each to within 1e-7, for |x| <= TURN_LIMIT; beyond it the rounding of the quotient shows.
+constexpr float TURN_LIMIT = 1048576.0f;
+
+inline void sine_cosine(vf x, vf & sine, vf & cosine) {
+    const vi n = round_even(x * 0.63661975f);
+    const vf m = to_float(n);
+    // pi/2 in three parts; with the first one the difference is exact
+    vf r       = fma(m, set1(-1.5707964f), x);
+    r          = fma(m, set1(4.371139e-8f), r);
+    r          = fma(m, set1(1.7151245e-15f), r);
+    const vf z = r * r;
+
+    vf s = fma(z, set1(-1.9446373e-4f), set1(8.331563e-3f));
+    s    = fma(fma(s, z, set1(-0.16666643f)), z * r, r);
+    vf c = fma(z, set1(2.4386627e-5f), set1(-1.3886901e-3f));
+    c    = fma(fma(c, z, set1(4.1666638e-2f)), z * z, fma(z, set1(-0.5f), set1(1.0f)));
+
+    const vi odd = -(n & 1);
+    sine         = from_bits(((bits(s) & ~odd) | (bits(c) & odd)) ^ ((n & 2) << 30));
+    cosine       = from_bits(((bits(c) & ~odd) | (bits(s) & odd)) ^ (((n + 1) & 2) << 30));
+}
+
+#endif
 
 // x * Phi(x). The tail Phi(-|x|) is exp(-x^2/2) times a smooth function, so that the relative error is
 // small where 1 + erf(x/sqrt 2) would cancel; x^2 is split so that its rounding does not reach the exponent.

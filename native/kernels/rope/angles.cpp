@@ -50,7 +50,10 @@ rope_node rope_node_of(const ggml_ext_cpu_rope_args & args) {
 void fill_from_angles(const ggml_ext_cpu_rope_args & args,
                       const rope_node &              node,
                       int32_t                        position,
+                      const rope_kernels &           kernels,
+                      float *                        memory,
                       const rope_table &             table) {
+    float *const                     sines = memory, *cosines = memory + args.d_rot / 2;
     const ggml_ext_cpu_rope_angles & a = *args.angles;
     // a running product, as ggml has it: a power would differ from it by more than rounding at long range
     float theta = static_cast<float>(position);
@@ -62,7 +65,11 @@ void fill_from_angles(const ggml_ext_cpu_rope_args & args,
             const float mix  = (1.0f - clamped(ramp, 0.0f, 1.0f)) * a.ext_factor;
             angle            = angle * (1.0f - mix) + extrapolated * mix;
         }
-        const float c = cosf(angle) * node.magnitude, s = sinf(angle) * node.magnitude;
+        sines[i] = angle;
+    }
+    kernels.turn(sines, args.d_rot / 2, cosines);
+    for (int64_t i = 0; i < args.d_rot / 2; i++) {
+        const float c = cosines[i] * node.magnitude, s = sines[i] * node.magnitude;
         put(table, pair_at(args, i), c, -s, s, c);
     }
 }
@@ -72,5 +79,17 @@ void fill_from_matrices(const ggml_ext_cpu_rope_args & args, const char * matric
         float m[4];
         memcpy(m, matrices + static_cast<size_t>(i) * args.pe_pair, sizeof(m));
         put(table, pair_at(args, i), m[0], m[1], m[2], m[3]);
+    }
+}
+
+void apply_weight(const ggml_ext_cpu_rope_args & args, const rope_table & table) {
+    const float * weight = args.weight + args.rot_first;
+    for (int64_t i = 0; i < args.d_rot / 2; i++) {
+        const pair  p = pair_at(args, i);
+        const float a = weight[p.first], b = weight[p.second];
+        table.own[p.first] *= a;
+        table.other[p.first] *= b;
+        table.other[p.second] *= a;
+        table.own[p.second] *= b;
     }
 }

@@ -11,9 +11,10 @@ struct rope_table {
 };
 
 struct rope_kernels {
-    // One row of one head; row is scratch for d_head floats.
-    void (*row)(
-        const ggml_ext_cpu_rope_args & args, const rope_table & table, const float * x, float * dst, float * row);
+    // Angles to their sines, in place, and cosines.
+    void (*turn)(float * angles, int64_t n, float * cosines);
+    // One row of one head. The table of a normed row has the weight in it.
+    void (*row)(const ggml_ext_cpu_rope_args & args, const rope_table & table, const float * x, float * dst);
 };
 
 GGML_EXT_DECLARE_KERNELS(rope_kernels, rope);

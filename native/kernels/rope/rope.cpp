@@ -15,7 +15,7 @@ bool valid(const ggml_ext_cpu_rope_args & a, int ith, int nth) {
 
 } // namespace
 
-// A table of two values a feature, and one row.
+// A table of two values a feature, and the angles of one position.
 size_t ggml_ext_cpu_rope_scratch_size(int64_t d_head) {
     return d_head < 1 ? 0 : 3 * static_cast<size_t>(d_head) * sizeof(float);
 }
@@ -31,7 +31,6 @@ int ggml_ext_cpu_rope(
     const rope_kernels & kernels = GGML_EXT_SELECT(rope);
     float *              memory  = static_cast<float *>(scratch);
     const rope_table     table   = {memory, memory + args->d_head};
-    float *              row     = memory + 2 * args->d_head;
     const rope_node      node    = args->pe ? rope_node{} : rope_node_of(*args);
 
     const range mine      = share(args->n_head * args->L * args->N, ith, nth);
@@ -48,14 +47,17 @@ int ggml_ext_cpu_rope(
                                        batch * args->pe_batch,
                                    table);
             } else {
-                fill_from_angles(*args, node, args->angles->positions[position], table);
+                fill_from_angles(*args, node, args->angles->positions[position], kernels, memory + 2 * args->d_head, table);
+            }
+            if (args->norm && args->weight) {
+                apply_weight(*args, table);
             }
         }
         const char * x =
             reinterpret_cast<const char *>(args->x) + head * args->x_nb1 + position * args->x_nb2 + batch * args->x_nb3;
         char * dst = reinterpret_cast<char *>(args->dst) + head * args->dst_nb1 + position * args->dst_nb2 +
                      batch * args->dst_nb3;
-        kernels.row(*args, table, reinterpret_cast<const float *>(x), reinterpret_cast<float *>(dst), row);
+        kernels.row(*args, table, reinterpret_cast<const float *>(x), reinterpret_cast<float *>(dst));
     }
     return GGML_EXT_CPU_OK;
 }

@@ -226,6 +226,41 @@ TEST_CASE("ROPE-2: ggml's angles with and without frequency factors and YaRN") {
     }
 }
 
+TEST_CASE("ROPE-2: the sine and cosine of any float angle, of all quadrants and beyond the vector kernels' range") {
+    std::vector<int32_t> positions;
+    for (int32_t i = -2000; i <= 2000; i++) {
+        positions.push_back(i);
+    }
+    for (int32_t p : {355, 103993, 833719, 1048575, 1048576, 1048577, 2000000, 1 << 24, INT32_MAX, INT32_MIN}) {
+        positions.push_back(p);
+    }
+    for (float scale : {1.0f, 0.0123f, 0.7853982f, 17.3f}) {
+        const auto                     L      = static_cast<int64_t>(positions.size());
+        const ggml_ext_cpu_rope_angles angles = {positions.data(), nullptr, 4096, 10000.0f, scale, 0.0f, 1.0f, 32.0f, 1.0f};
+        std::vector<float>             x, dst(static_cast<size_t>(2 * L));
+        for (int64_t i = 0; i < L; i++) {
+            x.insert(x.end(), {1.0f, 0.0f});
+        }
+        ggml_ext_cpu_rope_args a = {};
+        a.d_head = a.d_rot = 2;
+        a.n_head = a.N = 1;
+        a.L            = L;
+        a.x            = x.data();
+        a.dst          = dst.data();
+        a.x_nb1 = a.x_nb2 = a.dst_nb1 = a.dst_nb2 = 8;
+        a.angles                                  = &angles;
+        REQUIRE(run(a, 1) == GGML_EXT_CPU_OK);
+        double largest = 0;
+        for (size_t i = 0; i < positions.size(); i++) {
+            const auto angle = static_cast<double>(scale * static_cast<float>(positions[i])); // in float, as ggml has it
+            largest          = std::fmax(largest, std::fabs(dst[2 * i] - std::cos(angle)));
+            largest          = std::fmax(largest, std::fabs(dst[2 * i + 1] - std::sin(angle)));
+        }
+        CAPTURE(scale);
+        CHECK(largest <= 1.2e-7);
+    }
+}
+
 TEST_CASE("rope: bad input is a status and writes nothing") {
     problem                      p;
     const view                   x      = make_x(p, 1);

@@ -1,6 +1,7 @@
-// Stock ggml against the kernel library in one run and in turns, one thread; each figure is the processor time of the fastest of
-// many short rounds.
-//   GGML_EXT_TEST_GGML_DIR=<folder of stock ggml> kernels-ggml-bench        prints a Markdown table
+// Stock ggml against the kernel library in one run and in turns; each figure is the time of the fastest of many short rounds: the
+// processor time of one thread, or, with more threads, time on the clock.
+//   GGML_EXT_TEST_GGML_DIR=<folder of stock ggml> kernels-ggml-bench [THREADS [GRAPHS]]     prints a Markdown table
+// of the graphs whose names begin with GRAPHS.
 // The stock side's backend is made before the device is attached, so that nothing of ggml-ext is in its way.
 
 #include "ggml-ext-cpu-ops.h"
@@ -34,9 +35,15 @@ void require(bool condition, const char * what) {
     }
 }
 
-double thread_seconds() {
+struct arguments {
+    int         threads = 1;
+    std::string graphs;
+};
+
+// Of the calling thread's processor time, or on the clock.
+double seconds(int threads) {
     timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    clock_gettime(threads == 1 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &t);
     return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
 }
 
@@ -46,11 +53,11 @@ template <typename F> F base_function(const char * name) {
     return f;
 }
 
-ggml_backend * new_backend() {
+ggml_backend * new_backend(int threads) {
     const auto &   g       = stock();
     ggml_backend * backend = g.base.ggml_backend_dev_init(g.cpu, nullptr);
     auto *         reg     = g.base.ggml_backend_dev_backend_reg(g.cpu);
-    reinterpret_cast<void (*)(ggml_backend *, int)>(g.base.ggml_backend_reg_get_proc_address(reg, "ggml_backend_set_n_threads"))(backend, 1);
+    reinterpret_cast<void (*)(ggml_backend *, int)>(g.base.ggml_backend_reg_get_proc_address(reg, "ggml_backend_set_n_threads"))(backend, threads);
     return backend;
 }
 
@@ -104,21 +111,25 @@ private:
 };
 
 struct backends {
+    arguments     wanted;
     ggml_backend *stock, *ours;
 };
 
 // microseconds a computation, the two sides in turns
 void compare(const backends & b, const std::string & what, double gflop, const graph_maker & make_stock, const graph_maker & make_ours) {
+    if (what.compare(0, b.wanted.graphs.size(), b.wanted.graphs) != 0) {
+        return;
+    }
     side   sides[2] = {{b.stock, make_stock}, {b.ours, make_ours}};
     int    calls[2] = {1, 1};
     double best[2]  = {1e9, 1e9};
     for (int round = 0; round < 30; ++round) {
         for (int s = 0; s < 2; ++s) {
-            const double start = thread_seconds();
+            const double start = seconds(b.wanted.threads);
             for (int i = 0; i < calls[s]; ++i) {
                 sides[s].compute();
             }
-            const double each = (thread_seconds() - start) / calls[s];
+            const double each = (seconds(b.wanted.threads) - start) / calls[s];
             if (round < 2) {
                 calls[s] = std::max(1, static_cast<int>(0.003 / each));
             } else {
@@ -172,16 +183,23 @@ void compare_int8(const backends & b, int64_t K, int64_t N, int64_t M, int32_t g
 
 } // namespace
 
-int main() {
+int main(int argc, char ** argv) {
+    arguments wanted;
+    wanted.threads = argc > 1 ? std::atoi(argv[1]) : 1;
+    wanted.graphs  = argc > 2 ? argv[2] : "";
+    if (wanted.threads < 1) {
+        std::fprintf(stderr, "kernels-ggml-bench: %s threads, expected 1 or more\n", argv[1]);
+        return 1;
+    }
     const auto & g = stock();
-    backends     b{new_backend(), nullptr};
+    backends     b{wanted, new_backend(wanted.threads), nullptr};
     const auto   params = g.load_params();
     require(ggml_ext_load(&params) == 0 && ggml_ext_attach_device(g.cpu) == 0, "attach");
     const auto keep = [](ggml_ext_registration *, void *) { return static_cast<int>(GGML_EXT_STATUS_SUCCESS); };
     require(ggml_ext_kernel_library_init(g.cpu, keep, nullptr) == 0, "library");
-    b.ours = new_backend();
+    b.ours = new_backend(wanted.threads);
 
-    std::printf("kernels: %s, one thread\n\n| graph | stock us | ours us | ratio | stock GFLOP/s | ours |\n|---|---|---|---|---|---|\n", ggml_ext_cpu_isa());
+    std::printf("kernels: %s, threads: %d\n\n| graph | stock us | ours us | ratio | stock GFLOP/s | ours |\n|---|---|---|---|---|---|\n", ggml_ext_cpu_isa(), wanted.threads);
     const auto    soft_max    = base_function<ggml_tensor * (*) (ggml_context *, ggml_tensor *, ggml_tensor *, float, float)>("ggml_soft_max_ext");
     const auto    gelu        = base_function<ggml_tensor * (*) (ggml_context *, ggml_tensor *)>("ggml_gelu_erf");
     const int64_t shapes[][2] = {{384, 384}, {384, 1536}, {1536, 384}, {2048, 2048}};
@@ -239,8 +257,8 @@ int main() {
                 return rope(nodes, leaves, g.ggml_new_tensor_3d(leaves, F32, 128, 24, L), mode);
             });
         }
-        compare(b, "SCALE, RMS_NORM, MUL, " + name + " 128 x 24 x 512", 0, [&](ggml_context * nodes, ggml_context * leaves) {
-            ggml_tensor * x = g.ggml_scale(nodes, g.ggml_new_tensor_3d(leaves, F32, 128, 24, 512), 1.0f);
+        compare(b, "RMS_NORM, MUL, " + name + " 128 x 24 x 512", 0, [&](ggml_context * nodes, ggml_context * leaves) {
+            ggml_tensor * x = g.ggml_new_tensor_3d(leaves, F32, 128, 24, 512);
             ggml_tensor * y = g.ggml_mul(nodes, g.ggml_rms_norm(nodes, x, 1e-6f), g.ggml_new_tensor_1d(leaves, F32, 128));
             return rope(nodes, leaves, y, mode);
         });
