@@ -12,6 +12,7 @@ struct CUctx_st;
 struct CUstream_st;
 struct CUevent_st;
 struct CUgraph_st;
+struct CUgraphNode_st;
 struct CUgraphExec_st;
 struct CUmod_st;
 struct CUfunc_st;
@@ -24,6 +25,7 @@ using CUcontext   = CUctx_st *;
 using CUstream    = CUstream_st *;
 using CUevent     = CUevent_st *;
 using CUgraph     = CUgraph_st *;
+using CUgraphNode = CUgraphNode_st *;
 using CUgraphExec = CUgraphExec_st *;
 using CUmodule    = CUmod_st *;
 using CUfunction  = CUfunc_st *;
@@ -61,6 +63,13 @@ enum CUjit_option : int {
     CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES = 6,
 };
 
+struct CUgraphEdgeData { // all 0: the one node begins when the other has ended
+    unsigned char from_port;
+    unsigned char to_port;
+    unsigned char type;
+    unsigned char reserved[5];
+};
+
 // name as the driver's headers have it, name of the symbol, arguments
 // clang-format off
 #define GGML_EXT_CUDA_FUNCTIONS(F)                                                                          \
@@ -88,6 +97,7 @@ enum CUjit_option : int {
     F(cuEventRecord, "cuEventRecord", (CUevent, CUstream))                                                  \
     F(cuGraphInstantiateWithFlags, "cuGraphInstantiateWithFlags", (CUgraphExec *, CUgraph, unsigned long long)) \
     F(cuGraphLaunch, "cuGraphLaunch", (CUgraphExec, CUstream))                                              \
+    F(cuGraphGetNodes, "cuGraphGetNodes", (CUgraph, CUgraphNode *, size_t *))                               \
     F(cuGraphDestroy, "cuGraphDestroy", (CUgraph))                                                          \
     F(cuGraphExecDestroy, "cuGraphExecDestroy", (CUgraphExec))                                              \
     F(cuModuleLoadDataEx, "cuModuleLoadDataEx", (CUmodule *, const void *, unsigned, CUjit_option *, void **)) \
@@ -99,9 +109,12 @@ enum CUjit_option : int {
       (CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream, void **, void **))
 // clang-format on
 
-// NULL in drivers before CUDA 12.4
+// NULL in drivers before CUDA 12.3, the last one before 12.4
 // clang-format off
-#define GGML_EXT_CUDA_OPTIONAL_FUNCTIONS(F) \
+#define GGML_EXT_CUDA_OPTIONAL_FUNCTIONS(F)                                                                 \
+    F(cuGraphGetEdges, "cuGraphGetEdges_v2", (CUgraph, CUgraphNode *, CUgraphNode *, CUgraphEdgeData *, size_t *)) \
+    F(cuGraphRemoveDependencies, "cuGraphRemoveDependencies_v2",                                            \
+      (CUgraph, const CUgraphNode *, const CUgraphNode *, const CUgraphEdgeData *, size_t))                 \
     F(cuFuncGetParamInfo, "cuFuncGetParamInfo", (CUfunction, size_t, size_t *, size_t *))
 // clang-format on
 

@@ -1,5 +1,6 @@
 #include "exec/cuda_executor.h"
 
+#include "cuda/graph_edges.h"
 #include "plan/backend_plans.h"
 #include "plan/inject.h"
 #include "support/status.h"
@@ -188,6 +189,9 @@ int32_t cuda_executor::record(const call & c) {
         if (!complete) {
             status = fail(GGML_EXT_STATUS_FAILED, "%s", reason.c_str());
         }
+    }
+    if (status == GGML_EXT_STATUS_SUCCESS) {
+        status = cuda::remove_implied_edges(cu, graph);
     }
     if (status == GGML_EXT_STATUS_SUCCESS) {
         status = check(cu, cu.cuGraphInstantiateWithFlags(&exec, graph, 0), "cuGraphInstantiateWithFlags");

@@ -189,7 +189,7 @@ int32_t compute(ggml_backend * backend, ggml_cgraph * graph) {
         }
         ++b.launches;
     }
-    fake_cuda_launch(b.stream, run_frozen, new frozen_graph(backend, graph), [](void * p) { delete static_cast<frozen_graph *>(p); });
+    fake_cuda_launch(b.stream, run_frozen, new frozen_graph(backend, graph), [](void * p) { delete static_cast<frozen_graph *>(p); }, true);
     return GGML_COMPUTE_SUCCESS;
 }
 

@@ -27,6 +27,7 @@ template <typename Service> Service service_of(ggml_backend_device * device, con
 struct cuda_swish {
     std::atomic<int>                   calls{0};     // of execute
     size_t                             workspace = 0; // what it asks for, and fills with NaN
+    bool                               waits     = false; // launched so that it may begin before the work in front of it has ended
     std::function<int(cuda::CUstream)> first; // (optional) called first; a status
 };
 
@@ -72,7 +73,7 @@ inline int execute_cuda_swish(const ggml_ext_exec_params * p, void * user_data) 
                 a.y[i] = a.x[i] / (1.0f + std::exp(-a.beta * a.x[i]));
             }
         },
-        l, [](void * data) { delete static_cast<launch *>(data); });
+        l, [](void * data) { delete static_cast<launch *>(data); }, kernel.waits);
     return result == 0 ? GGML_EXT_STATUS_SUCCESS : GGML_EXT_STATUS_FAILED;
 }
 

@@ -227,7 +227,7 @@ TEST_CASE("CAP-1: a kernel that breaks the capture: native code is not called in
 
 TEST_CASE("CAP-1: where the driver refuses a step of recording, the plan runs step by step") {
     registered r(SAFE);
-    for (const char * function : {"cuStreamBeginCapture", "cuStreamEndCapture", "cuGraphInstantiateWithFlags"}) {
+    for (const char * function : {"cuStreamBeginCapture", "cuStreamEndCapture", "cuGraphGetNodes", "cuGraphGetEdges", "cuGraphRemoveDependencies", "cuGraphInstantiateWithFlags"}) {
         CAPTURE(function);
         cuda_session s(device());
         cuda_graph   graph({});

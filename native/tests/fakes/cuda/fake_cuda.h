@@ -20,14 +20,22 @@ CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus * status);
 CUresult cuStreamBeginCapture_v2(CUstream stream, int mode);
 CUresult cuStreamEndCapture(CUstream stream, CUgraph * graph);
 CUresult cuEventRecord(CUevent event, CUstream stream);
+CUresult cuGraphGetNodes(CUgraph graph, CUgraphNode * nodes, size_t * n);
+CUresult cuGraphGetEdges_v2(CUgraph graph, CUgraphNode * from, CUgraphNode * to, CUgraphEdgeData * data, size_t * n);
 CUresult cuGraphInstantiateWithFlags(CUgraphExec * exec, CUgraph graph, unsigned long long flags);
 CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream);
 CUresult cuGraphDestroy(CUgraph graph);
 CUresult cuGraphExecDestroy(CUgraphExec exec);
 
 // Enqueues run(data) on a stream, or makes it a node of the graph that the stream is captured into; free(data) follows the last
-// run that may come.
-CUresult fake_cuda_launch(CUstream stream, void (*run)(void *), void * data, void (*free)(void *));
+// run that may come. `waits`: the launch has the attribute of programmatic serialisation, so the node's edges become programmatic ones.
+CUresult fake_cuda_launch(CUstream stream, void (*run)(void *), void * data, void (*free)(void *), bool waits = false);
+
+// The graph that was instantiated last
+struct fake_cuda_graph {
+    int n_nodes, n_edges, n_programmatic;
+};
+struct fake_cuda_graph fake_cuda_instantiated();
 
 // How often a function of the driver was called, by its name in the driver's headers
 int fake_cuda_calls(const char * function);

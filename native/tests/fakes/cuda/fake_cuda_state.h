@@ -22,6 +22,7 @@ using task = std::shared_ptr<std::function<void()>>;
 struct graph_node {
     task                work;
     std::vector<size_t> after;
+    bool                waits = false; // it was launched so that it may begin early, and waits by itself
 };
 
 struct capture {
@@ -57,6 +58,8 @@ struct CUgraph_st {
     std::vector<fake::graph_node> nodes;
 };
 
+struct CUgraphNode_st {}; // the address of a graph's fake::graph_node
+
 struct CUgraphExec_st {
     std::vector<fake::graph_node> nodes;
 };
@@ -70,6 +73,7 @@ struct state {
     std::deque<CUstream_st>         streams; // never freed: events may name them
     std::deque<CUevent_st>          events;
     int                             live = 0;
+    fake_cuda_graph                 instantiated{};
     std::string                     violations;
     int                             major = 9, minor = 0, has_vmm = 1, version = 13000;
     CUctx_st                        contexts[8] = {{0}, {1}, {2}, {3}, {4}, {5}, {6}, {7}};

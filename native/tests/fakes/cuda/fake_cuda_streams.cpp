@@ -52,9 +52,18 @@ void merge(std::vector<size_t> & into, const std::vector<size_t> & from) {
     into.erase(std::unique(into.begin(), into.end()), into.end());
 }
 
+CUgraphNode handle_of(graph_node & node) {
+    return reinterpret_cast<CUgraphNode>(&node);
+}
+
+CUgraphEdgeData data_of(const graph_node & to) {
+    const unsigned char programmatic = to.waits ? 1 : 0;
+    return {programmatic, 0, programmatic, {}};
+}
+
 } // namespace
 
-FAKE CUresult fake_cuda_launch(CUstream stream, void (*run)(void *), void * data, void (*free)(void *)) {
+FAKE CUresult fake_cuda_launch(CUstream stream, void (*run)(void *), void * data, void (*free)(void *), bool waits) {
     const std::shared_ptr<void> owned(data, free);
     const task                  work = std::make_shared<std::function<void()>>([run, owned] { run(owned.get()); });
     const entry                 e("launch");
@@ -68,7 +77,7 @@ FAKE CUresult fake_cuda_launch(CUstream stream, void (*run)(void *), void * data
     if (stream->into->broken) {
         return CAPTURE_INVALIDATED;
     }
-    stream->into->nodes.push_back({work, stream->tail});
+    stream->into->nodes.push_back({work, stream->tail, waits});
     stream->tail = {stream->into->nodes.size() - 1};
     return 0;
 }
@@ -218,11 +227,65 @@ FAKE CUresult cuEventRecord(CUevent event, CUstream stream) {
     return 0;
 }
 
+FAKE CUresult cuGraphGetNodes(CUgraph graph, CUgraphNode * nodes, size_t * n) {
+    const entry e("cuGraphGetNodes");
+    for (size_t i = 0; nodes != nullptr && i < std::min(*n, graph->nodes.size()); ++i) {
+        nodes[i] = handle_of(graph->nodes[i]);
+    }
+    *n = nodes == nullptr ? graph->nodes.size() : std::min(*n, graph->nodes.size());
+    return e.result;
+}
+
+FAKE CUresult cuGraphGetEdges_v2(CUgraph graph, CUgraphNode * from, CUgraphNode * to, CUgraphEdgeData * data, size_t * n) {
+    const entry e("cuGraphGetEdges");
+    size_t      i = 0;
+    for (graph_node & node : graph->nodes) {
+        for (const size_t before : node.after) {
+            if (from != nullptr && i < *n) {
+                from[i] = handle_of(graph->nodes[before]);
+                to[i]   = handle_of(node);
+                data[i] = data_of(node);
+            }
+            ++i;
+        }
+    }
+    *n = from == nullptr ? i : std::min(*n, i);
+    return e.result;
+}
+
+FAKE CUresult cuGraphRemoveDependencies_v2(CUgraph graph, const CUgraphNode * from, const CUgraphNode * to, const CUgraphEdgeData * data, size_t n) {
+    const entry e("cuGraphRemoveDependencies");
+    if (e.result != 0) {
+        return e.result;
+    }
+    for (size_t i = 0; i < n; ++i) {
+        auto &                node     = *reinterpret_cast<graph_node *>(to[i]);
+        const CUgraphEdgeData expected = data_of(node);
+        const auto            edge     = std::find_if(node.after.begin(), node.after.end(),
+                                                      [&](size_t before) { return handle_of(graph->nodes[before]) == from[i]; });
+        if (edge == node.after.end() || data[i].from_port != expected.from_port || data[i].type != expected.type) {
+            return INVALID_VALUE; // there is no such edge
+        }
+        node.after.erase(edge);
+    }
+    return 0;
+}
+
+FAKE fake_cuda_graph fake_cuda_instantiated() {
+    const std::lock_guard<std::recursive_mutex> lock(the().mutex);
+    return the().instantiated;
+}
+
 FAKE CUresult cuGraphInstantiateWithFlags(CUgraphExec * exec, CUgraph graph, unsigned long long) {
     const entry e("cuGraphInstantiateWithFlags");
     if (e.result == 0) {
         *exec = new CUgraphExec_st{graph->nodes};
         ++the().live;
+        the().instantiated = {static_cast<int>(graph->nodes.size()), 0, 0};
+        for (const graph_node & node : graph->nodes) {
+            the().instantiated.n_edges += static_cast<int>(node.after.size());
+            the().instantiated.n_programmatic += node.waits ? static_cast<int>(node.after.size()) : 0;
+        }
     }
     return e.result;
 }
