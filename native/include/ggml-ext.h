@@ -492,6 +492,13 @@ GGML_EXT_API int ggml_ext_cuda_module_get_function(
         const char *                         name,
         struct ggml_ext_cuda_function_info * info);
 
+enum ggml_ext_cuda_launch_flag {
+    // Each thread of the kernel executes griddepcontrol.wait (cudaGridDependencySynchronize) before it reads or writes memory, so the
+    // kernel may begin while the one in front of it ends. It does so on GPUs of compute capability 9 and later, if its code was
+    // compiled for one; elsewhere the flag has no effect.
+    GGML_EXT_CUDA_LAUNCH_EARLY = 1 << 0,
+};
+
 struct ggml_ext_cuda_launch_params {
     size_t                        struct_size;
     struct ggml_ext_cuda_module * module;
@@ -502,6 +509,7 @@ struct ggml_ext_cuda_launch_params {
     int32_t                       n_args;
     const void * const *          args;          // each points to the argument's value
     const size_t *                arg_sizes;     // bytes, as the function declares them
+    uint32_t                      flags;         // enum ggml_ext_cuda_launch_flag
 };
 
 // Only inside execute of a kernel of this backend, on execute's thread: launches on the context service's stream. Number and sizes of

@@ -33,6 +33,14 @@ inline figures measure(model & m, int n = 300) {
     return {all, submit[submit.size() / 2]};
 }
 
+inline figures median(std::vector<figures> all) {
+    const auto middle = [&](double figures::* of) {
+        std::sort(all.begin(), all.end(), [of](const figures & a, const figures & b) { return a.*of < b.*of; });
+        return all[all.size() / 2].*of;
+    };
+    return {middle(&figures::step), middle(&figures::submit)};
+}
+
 inline void print(const char * name, const figures & f, double base) {
     std::printf("| %-44s | %9.1f | %9.1f | %6.2f |\n", name, f.step, f.submit, f.step / base);
 }

@@ -40,14 +40,6 @@ void build(model & m, const char * op) {
     m.allocate();
 }
 
-figures median(std::vector<figures> all) {
-    const auto middle = [&](double figures::* of) {
-        std::sort(all.begin(), all.end(), [of](const figures & a, const figures & b) { return a.*of < b.*of; });
-        return all[all.size() / 2].*of;
-    };
-    return {middle(&figures::step), middle(&figures::submit)};
-}
-
 } // namespace
 
 void bench_modules() {
@@ -71,6 +63,9 @@ void bench_modules() {
     native.allocate();
     build(linked, "test.swish.linked.v1");
     build(of_module, "test.swish.module.v1");
+    for (model * m : {&native, &linked, &of_module}) {
+        m->fill();
+    }
     std::vector<figures> own, a, b;
     for (int i = 0; i < 15; ++i) {
         own.push_back(measure(native, 100));
@@ -81,7 +76,7 @@ void bench_modules() {
                 "submit", "ratio");
     const figures base = median(own);
     print("ggml's own graph, SILU instead", base, base.step);
-    print("linked into the program, <<<>>>", median(a), base.step);
+    print("linked into the program, cudaLaunchKernelEx", median(a), base.step);
     print(reason.empty() ? "source text by NVRTC, ggml_ext_cuda_launch" : "fat binary, ggml_ext_cuda_launch", median(b), base.step);
     std::printf("  recorded %llu and %llu, replayed %llu and %llu%s%s\n", static_cast<unsigned long long>(linked.stats().n_recorded),
                 static_cast<unsigned long long>(of_module.stats().n_recorded), static_cast<unsigned long long>(linked.stats().n_replayed),

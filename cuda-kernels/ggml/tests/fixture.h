@@ -9,6 +9,7 @@
 #include <cuda_runtime_api.h>
 
 #include <cmath>
+#include <numeric>
 #include <string>
 
 namespace ggml_ext::test {
@@ -76,7 +77,7 @@ public:
     model & operator=(const model &) = delete;
 
     ggml_tensor * weight(int32_t type, std::vector<int64_t> ne) {
-        return g.base.ggml_new_tensor(weights_ctx, type, static_cast<int>(ne.size()), ne.data());
+        return weight_tensors_.emplace_back(g.base.ggml_new_tensor(weights_ctx, type, static_cast<int>(ne.size()), ne.data()));
     }
     ggml_tensor * input(int32_t type, std::vector<int64_t> ne) {
         ggml_tensor * t = g.base.ggml_new_tensor(ctx, type, static_cast<int>(ne.size()), ne.data());
@@ -114,6 +115,23 @@ public:
         REQUIRE_MESSAGE(g.ggml_backend_sched_graph_compute(sched, graph) == GGML_COMPUTE_SUCCESS, ggml_ext_last_error());
     }
 
+    // all inputs and weights that are F32 at random, I32 counting up from 0
+    void fill() {
+        uint32_t seed = 0;
+        for (const auto * all : {&inputs_, &weight_tensors_}) {
+            for (ggml_tensor * t : *all) {
+                const auto n = static_cast<size_t>(t->ne[0] * t->ne[1] * t->ne[2] * t->ne[3]);
+                if (t->type == F32) {
+                    put(t, random_floats(n, ++seed));
+                } else if (t->type == I32) {
+                    std::vector<int32_t> values(n);
+                    std::iota(values.begin(), values.end(), 0);
+                    put(t, values);
+                }
+            }
+        }
+    }
+
     template <typename T> void           put(ggml_tensor * t, const std::vector<T> & values) { put_values(t, values); }
     template <typename T> std::vector<T> take(const ggml_tensor * t) { return take_values<T>(t); }
 
@@ -137,7 +155,7 @@ public:
 private:
     bool                       all_on_gpu_;
     ggml_backend_buffer *      weights_ = nullptr;
-    std::vector<ggml_tensor *> inputs_;
+    std::vector<ggml_tensor *> inputs_, weight_tensors_;
 };
 
 inline void check_close(const std::vector<float> & y, const std::vector<double> & expected, double tolerance) {

@@ -63,7 +63,7 @@ inline int execute_module_swish(const ggml_ext_exec_params * p, void * user_data
     std::memcpy(&beta, node.attrs, sizeof(beta));
     const void * const                args[]  = {&x, &y, &beta, &n};
     const size_t                      sizes[] = {sizeof(x), sizeof(y), sizeof(beta), sizeof(n)};
-    const ggml_ext_cuda_launch_params launch{sizeof(launch), kernel.module, "swish", {static_cast<uint32_t>((n + 255) / 256), 1, 1}, {256, 1, 1}, 0, 4, args, sizes};
+    const ggml_ext_cuda_launch_params launch{sizeof(launch), kernel.module, "swish", {static_cast<uint32_t>((n + 255) / 256), 1, 1}, {256, 1, 1}, 0, 4, args, sizes, GGML_EXT_CUDA_LAUNCH_EARLY};
     return ggml_ext_cuda_launch(p->backend, &launch);
 }
 

@@ -159,7 +159,7 @@ TEST_CASE("AOT-1: the driver tells a kernel's parameters, and values of every si
         void *                            y       = p->nodes[0]->dst->data;
         const void * const                args[]  = {&a, &b, &c, d, &y};
         const size_t                      sizes[] = {1, 8, 2, 12, 8};
-        const ggml_ext_cuda_launch_params launch{sizeof(launch), static_cast<module_kernel *>(user_data)->module, "mixed", {1, 1, 1}, {1, 1, 1}, 0, 5, args, sizes};
+        const ggml_ext_cuda_launch_params launch{sizeof(launch), static_cast<module_kernel *>(user_data)->module, "mixed", {1, 1, 1}, {1, 1, 1}, 0, 5, args, sizes, 0};
         return ggml_ext_cuda_launch(p->backend, &launch);
     });
     model         m;
@@ -191,7 +191,7 @@ TEST_CASE("AOT-1: a row of 100 KiB of dynamic shared memory; more than the GPU h
         const int32_t                     n       = N;
         const void * const                args[]  = {&x, &y, &n};
         const size_t                      sizes[] = {8, 8, 4};
-        const ggml_ext_cuda_launch_params launch{sizeof(launch), the.module, "reverse", {ROWS, 1, 1}, {1024, 1, 1}, the.bytes, 3, args, sizes};
+        const ggml_ext_cuda_launch_params launch{sizeof(launch), the.module, "reverse", {ROWS, 1, 1}, {1024, 1, 1}, the.bytes, 3, args, sizes, 0};
         return ggml_ext_cuda_launch(p->backend, &launch);
     });
     model         m;

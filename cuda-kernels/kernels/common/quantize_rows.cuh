@@ -9,6 +9,7 @@
 // Half a warp holds GROUPS groups of 256 features in registers. A block takes a whole row, or a part of a long row:
 // then one launch finds the parts' largest values and a second one, which reads the row again, quantises.
 
+#include "dependent.cuh"
 #include "rotate.cuh"
 
 #include <cstdint>
@@ -138,6 +139,7 @@ __global__ void __launch_bounds__(row_block<GROUPS>::THREADS, row_block<GROUPS>:
     const auto feature = [&](int g, int j) { return first + g * halves * GROUP + 64 * j; };
     const auto inside  = [&](int g, int j) { return feature(g, ROTATE ? 0 : j) < K; }; // a rotated group is whole
 
+    wait_for_work_before();
     if (m >= out.M) { // padding
         for (int g = 0; g < GROUPS; g++) {
             for (int j = 0; j < 4; j++) {

@@ -26,6 +26,19 @@ struct grid {
     grid(int64_t x_, int64_t y_ = 1) : x(x_), y(y_) {}
 };
 
+// Whether kernels may begin early on the current device. There is machine code only, no PTX (CMakeLists.txt), so what runs on a device
+// of compute capability 9 or later was compiled for one and waits by itself (dependent.cuh).
+inline cudaError_t may_begin_early(bool & out) {
+    int         device = 0, major = 0;
+    cudaError_t error = cudaGetDevice(&device);
+    if (error == cudaSuccess) {
+        error = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
+    }
+    out = major >= 9;
+    return error;
+}
+
+// The kernel calls wait_for_work_before() first.
 template <typename... P, typename... A>
 int launch(const char * what, void (*kernel)(P...), grid blocks, int threads, size_t shared, void * stream, A... args) {
     if (blocks.x > MAX_BLOCKS || blocks.y > 65535) {
@@ -38,6 +51,15 @@ int launch(const char * what, void (*kernel)(P...), grid blocks, int threads, si
     config.blockDim           = dim3(static_cast<unsigned>(threads));
     config.dynamicSmemBytes   = shared;
     config.stream             = static_cast<cudaStream_t>(stream);
+    bool early                = false;
+    if (const int status = check(may_begin_early(early), what)) {
+        return status;
+    }
+    cudaLaunchAttribute attribute                        = {};
+    attribute.id                                         = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attribute.val.programmaticStreamSerializationAllowed = 1;
+    config.attrs                                         = &attribute;
+    config.numAttrs                                      = early ? 1 : 0;
     return check(cudaLaunchKernelEx(&config, kernel, args...), what);
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "dependent.cuh"
 #include "ggml-ext-cuda-kernels/rescale_i8.h"
 
 namespace ggml_ext_cuda {
@@ -17,6 +18,7 @@ template <int W> __global__ void __launch_bounds__(256) rescale_i8(ggml_ext_cuda
     if (n >= p.N) {
         return;
     }
+    wait_for_work_before();
     const auto * sum = reinterpret_cast<const int32_t *>(reinterpret_cast<const char *>(p.sum) + m * p.sum_stride) + n;
     auto *       dst = reinterpret_cast<float *>(reinterpret_cast<char *>(p.dst) + m * p.dst_stride) + n;
 

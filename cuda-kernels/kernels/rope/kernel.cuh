@@ -3,6 +3,7 @@
 // A block takes one token (a position of a batch) and some or all of its heads, or several tokens of few heads: it
 // makes the tokens' rotations once, in shared memory, and applies them to every head.
 
+#include "dependent.cuh"
 #include "ggml-ext-cuda-kernels/rope.h"
 
 #include <cuda_fp16.h>
@@ -16,19 +17,26 @@ struct rope_params {
     float                     low, high;      // YaRN: pairs between these are interpolated in part
     float                     magnitude;      // of the rotation
     unsigned                  tokens;         // a block; above 1 only where one block has all heads
+    unsigned                  table_tokens;   // of these, whose rotations a block's threads make at once
     unsigned                  lane_bits;      // 1 << lane_bits threads hold a row
     bool                      matrix_vectors; // every matrix of pe is aligned to 16 bytes
 };
 
+// A pair's angle at position 1, before frequency factors and YaRN. Of memory it needs nothing.
+__device__ inline float frequency(const rope_params & p, int pair) {
+    return p.args.pe ? 0.0f : powf(p.theta_scale, pair);
+}
+
 // [[x, y], [z, w]] of one pair.
-__device__ inline float4 rotation(const rope_params & p, int64_t position, int64_t batch, int pair) {
+__device__ inline float4
+rotation(const rope_params & p, int64_t position, int64_t batch, int pair, float pair_frequency) {
     if (p.args.pe) {
         const auto * m =
             reinterpret_cast<const float *>(reinterpret_cast<const char *>(p.args.pe) + batch * p.args.pe_batch +
                                             position * p.args.pe_position + pair * p.args.pe_pair);
         return p.matrix_vectors ? *reinterpret_cast<const float4 *>(m) : make_float4(m[0], m[1], m[2], m[3]);
     }
-    float extrapolated = static_cast<float>(p.angles.positions[position]) * powf(p.theta_scale, pair);
+    float extrapolated = static_cast<float>(p.angles.positions[position]) * pair_frequency;
     if (p.angles.freq_factors) {
         extrapolated /= p.angles.freq_factors[pair];
     }
@@ -55,29 +63,29 @@ struct token_place {
     }
 };
 
-// Laid out so that both kinds of pairs are one formula, y[i] = x[i] * own[i] + x[partner(i)] * other[i]: for each
-// token, own of d_rot features, then other.
-__device__ inline void fill_table(const rope_params & p, unsigned first_token, unsigned tokens, float * table) {
+// One pair's rotations for tokens `token`, `token` + step, ... Laid out so that both kinds of pairs are one formula,
+// y[i] = x[i] * own[i] + x[partner(i)] * other[i]: for each token, own of d_rot features, then other.
+__device__ inline void fill_table(const rope_params & p,
+                                  unsigned            first_token,
+                                  unsigned            tokens,
+                                  float *             table,
+                                  int                 pair,
+                                  float               pair_frequency,
+                                  unsigned            token,
+                                  unsigned            step) {
     const int  d_rot       = static_cast<int>(p.args.d_rot);
     const bool interleaved = p.args.pairs == GGML_EXT_CUDA_ROPE_INTERLEAVED;
-    unsigned   token       = 0;
-    for (int i = threadIdx.x;; i += blockDim.x) {
-        for (; i >= d_rot / 2; i -= d_rot / 2) {
-            token++;
-        }
-        if (token >= tokens) {
-            break;
-        }
+    const int  first       = interleaved ? 2 * pair : pair;
+    const int  second      = interleaved ? 2 * pair + 1 : pair + d_rot / 2;
+    for (; token < tokens; token += step) {
         const token_place at(p, first_token + token);
-        const float4      m      = rotation(p, at.position, at.batch, i);
-        float *           own    = table + token * 2 * d_rot;
-        float *           other  = own + d_rot;
-        const int         first  = interleaved ? 2 * i : i;
-        const int         second = interleaved ? 2 * i + 1 : i + d_rot / 2;
-        own[first]               = m.x;
-        other[first]             = m.y;
-        other[second]            = m.z;
-        own[second]              = m.w;
+        const float4      m     = rotation(p, at.position, at.batch, pair, pair_frequency);
+        float *           own   = table + token * 2 * d_rot;
+        float *           other = own + d_rot;
+        own[first]              = m.x;
+        other[first]            = m.y;
+        other[second]           = m.z;
+        own[second]             = m.w;
     }
 }
 
@@ -129,6 +137,16 @@ template <int V, int UNROLL, typename T> __global__ void __launch_bounds__(256) 
     // blocks of several tokens have UNROLL 1
     const auto present = [&](int u) { return !idle && first_head + u * rows < n_head; };
 
+    // which of the table this thread makes: a block has at least as many threads as there are pairs
+    const int d_rot       = static_cast<int>(p.args.d_rot);
+    int       pair        = threadIdx.x;
+    unsigned  table_token = 0;
+    for (; pair >= d_rot / 2; pair -= d_rot / 2) {
+        table_token++;
+    }
+    const float pair_frequency = frequency(p, pair);
+    wait_for_work_before();
+
     float4 x[UNROLL][V];
 #pragma unroll
     for (int u = 0; u < UNROLL; u++) {
@@ -146,8 +164,11 @@ template <int V, int UNROLL, typename T> __global__ void __launch_bounds__(256) 
                                                  : make_float4(1, 1, 1, 1);
     }
 
-    const int d_rot = static_cast<int>(p.args.d_rot);
-    fill_table(p, first_token, tokens, reinterpret_cast<float *>(table));
+    let_next_begin();
+    if (table_token < p.table_tokens) {
+        fill_table(p, first_token, tokens, reinterpret_cast<float *>(table), pair, pair_frequency, table_token,
+                   p.table_tokens);
+    }
     __syncthreads();
 
     // Where in the rotated part this thread's features are, and which lane holds their partners.
@@ -221,7 +242,10 @@ template <typename T> __global__ void __launch_bounds__(256) rope_any(rope_param
     const int                rot_first = static_cast<int>(p.args.rot_first), lane = threadIdx.x % 32;
     float *                  own   = reinterpret_cast<float *>(table);
     float *                  other = own + d_rot;
-    fill_table(p, blockIdx.x, 1, own);
+    wait_for_work_before();
+    for (int pair = threadIdx.x; pair < d_rot / 2; pair += blockDim.x) {
+        fill_table(p, blockIdx.x, 1, own, pair, frequency(p, pair), 0, 1);
+    }
     __syncthreads();
 
     const int64_t warps = blockDim.x / 32;

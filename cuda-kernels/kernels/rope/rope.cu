@@ -10,7 +10,8 @@ namespace {
 
 using kernel = void (*)(rope_params);
 
-constexpr int THREADS = 256;
+constexpr int     THREADS    = 256;
+constexpr int64_t FEW_BLOCKS = 64; // of a GPU's multiprocessors most are idle then
 
 template <int V, int UNROLL> kernel rows_kernel(bool f16) {
     return f16 ? kernel(rope_rows<V, UNROLL, __half>) : kernel(rope_rows<V, UNROLL, float>);
@@ -133,6 +134,31 @@ int64_t quotient_up(int64_t a, int64_t b) {
     return (a + b - 1) / b;
 }
 
+// How rows in registers are spread over blocks.
+struct row_layout {
+    int     threads, unroll;
+    int64_t chunks, tokens; // blocks for one token's heads; tokens of one block
+
+    // lanes: threads for a row
+    row_layout(const ggml_ext_cuda_rope_args & a, int64_t lanes, int most_threads, int most_unroll) {
+        const int64_t pass = most_threads / lanes;
+        unroll             = a.n_head <= pass ? 1 : a.n_head <= 2 * pass ? 2
+                                                                         : 4;
+        unroll             = std::min(unroll, most_unroll);
+        chunks             = quotient_up(a.n_head, pass * unroll);
+        tokens             = std::max<int64_t>(1, pass / a.n_head);
+        const int64_t rows = tokens * quotient_up(a.n_head, chunks * unroll);
+        threads            = static_cast<int>(quotient_up(std::max(rows * lanes, a.d_rot / 2), 32) * 32);
+    }
+
+    int64_t blocks(const ggml_ext_cuda_rope_args & a) const { return quotient_up(a.L * a.N, tokens) * chunks; }
+};
+
+row_layout layout_of(const ggml_ext_cuda_rope_args & a, int64_t lanes) {
+    const row_layout large(a, lanes, THREADS, 4);
+    return large.blocks(a) < FEW_BLOCKS ? row_layout(a, lanes, THREADS / 2, 1) : large;
+}
+
 } // namespace
 
 int ggml_ext_cuda::load_rope() {
@@ -158,27 +184,27 @@ int ggml_ext_cuda_rope(const struct ggml_ext_cuda_rope_args * args, void * strea
     rope_params p       = params_of(*args);
     const int   vectors = register_vectors(*args);
     const bool  f16     = args->dst_f16 != 0;
-    int         threads = THREADS, unroll = 1;
-    int64_t     chunks, tokens            = 1;
-    if (vectors == 0) {
-        chunks = std::min<int64_t>(quotient_up(args->n_head, 4 * (THREADS / 32)), 65535);
-    } else {
-        const int64_t lanes = args->d_head / (4 * vectors), pass = THREADS / lanes;
-        unroll             = args->n_head <= pass ? 1 : args->n_head <= 2 * pass ? 2
-                                                                                 : 4;
-        chunks             = quotient_up(args->n_head, pass * unroll);
-        tokens             = std::max<int64_t>(1, pass / args->n_head);
-        const int64_t rows = tokens * quotient_up(args->n_head, chunks * unroll);
-        threads            = static_cast<int>(quotient_up(rows * lanes, 32) * 32);
-        for (; 1 << p.lane_bits < lanes; p.lane_bits++) {
-        }
-    }
     if (args->L > MAX_BLOCKS / args->N) {
         return fail(GGML_EXT_CUDA_UNSUPPORTED, "rope: L = %lld times N = %lld is more than a grid holds (%lld)",
                     static_cast<long long>(args->L), static_cast<long long>(args->N),
                     static_cast<long long>(MAX_BLOCKS));
     }
+    int     threads = THREADS, unroll = 1;
+    int64_t chunks, tokens            = 1;
+    if (vectors == 0) {
+        chunks = std::min<int64_t>(quotient_up(args->n_head, 4 * (THREADS / 32)), 65535);
+    } else {
+        const int64_t    lanes  = args->d_head / (4 * vectors);
+        const row_layout layout = layout_of(*args, lanes);
+        threads                 = layout.threads;
+        unroll                  = layout.unroll;
+        chunks                  = layout.chunks;
+        tokens                  = layout.tokens;
+        for (; 1 << p.lane_bits < lanes; p.lane_bits++) {
+        }
+    }
     p.tokens            = static_cast<unsigned>(tokens);
+    p.table_tokens      = static_cast<unsigned>(std::max<int64_t>(1, threads / (args->d_rot / 2)));
     const size_t shared = 2 * static_cast<size_t>(args->d_rot * tokens) * sizeof(float);
     return launch("rope", vectors ? rows_kernel(vectors, unroll, f16) : any_kernel(f16),
                   grid(quotient_up(args->L * args->N, tokens), chunks), threads, shared, stream, p);

@@ -212,17 +212,19 @@ TEST_CASE("ROPE-1: few heads, so that a block takes several tokens, over positio
     for (int pairs : PAIRS) {
         for (int64_t heads : {1, 2, 3, 4, 5, 8}) {
             for (int64_t d : {16, 128, 256}) {
-                problem p;
-                p.pairs = pairs;
-                p.d     = d;
-                p.d_rot = d / 2;
-                p.heads = heads;
-                p.L     = 7;
-                p.N     = 3;
-                p.norm  = heads % 2 == 0;
-                check(p);
-                const reference::angles angles = angles_of(p.L, 3, false, 0);
-                check(p, &angles);
+                for (int64_t L : {int64_t{7}, 48000 / (d * heads) + 1}) { // smaller blocks, so that there are more; full ones
+                    problem p;
+                    p.pairs = pairs;
+                    p.d     = d;
+                    p.d_rot = d / 2;
+                    p.heads = heads;
+                    p.L     = L;
+                    p.N     = 3;
+                    p.norm  = heads % 2 == 0;
+                    check(p);
+                    const reference::angles angles = angles_of(p.L, 3, false, 0);
+                    check(p, &angles);
+                }
             }
         }
     }
@@ -238,6 +240,9 @@ TEST_CASE("ROPE-1: one head, one position, more heads than a block holds, more t
         check(p);
         p.heads = 131;
         check(p);
+        p.L = 30; // enough blocks for several heads a thread
+        check(p);
+        p.L = 7;
         p.d = p.d_rot = 30; // the general kernel
         check(p);
         p       = {};
@@ -284,19 +289,22 @@ TEST_CASE("ROPE-3: RMSNorm, weight and rotation in one pass, with scale and FP16
     for (int pairs : PAIRS) {
         for (int64_t d : {6, 16, 64, 80, 128, 130, 256}) {
             for (bool f16 : {false, true}) {
-                problem p;
-                p.d     = d;
-                p.d_rot = d;
-                p.pairs = pairs;
-                p.norm  = true;
-                p.f16   = f16;
-                p.heads = 24;
-                check(p);
-                p.weighted = false;
-                p.scale    = 0.125f;
-                check(p);
-                p.pad1 = 2;
-                check(p);
+                for (int64_t L : {5, 40}) { // one head a thread, several
+                    problem p;
+                    p.d     = d;
+                    p.d_rot = d;
+                    p.pairs = pairs;
+                    p.norm  = true;
+                    p.f16   = f16;
+                    p.heads = 24;
+                    p.L     = L;
+                    check(p);
+                    p.weighted = false;
+                    p.scale    = 0.125f;
+                    check(p);
+                    p.pad1 = 2;
+                    check(p);
+                }
             }
         }
     }

@@ -55,12 +55,33 @@ enum CUfunction_attribute : int {
     CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES             = 1, // static
     CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES              = 3,
     CU_FUNC_ATTRIBUTE_NUM_REGS                      = 4,
+    CU_FUNC_ATTRIBUTE_PTX_VERSION                   = 5, // of the architecture that it was compiled for, 90
     CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8,
 };
 
 enum CUjit_option : int {
     CU_JIT_ERROR_LOG_BUFFER            = 5,
     CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES = 6,
+};
+
+constexpr int CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION = 6;
+
+struct CUlaunchAttribute {
+    int id;
+    int pad;
+    union {
+        int      programmaticStreamSerializationAllowed;
+        uint64_t all[8];
+    } value;
+};
+
+struct CUlaunchConfig {
+    unsigned            gridDimX, gridDimY, gridDimZ;
+    unsigned            blockDimX, blockDimY, blockDimZ;
+    unsigned            sharedMemBytes;
+    CUstream            hStream;
+    CUlaunchAttribute * attrs;
+    unsigned            numAttrs;
 };
 
 struct CUgraphEdgeData { // all 0: the one node begins when the other has ended
@@ -109,9 +130,10 @@ struct CUgraphEdgeData { // all 0: the one node begins when the other has ended
       (CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream, void **, void **))
 // clang-format on
 
-// NULL in drivers before CUDA 12.3, the last one before 12.4
+// NULL in drivers before CUDA 12.3; the first one before 11.8, the last one before 12.4
 // clang-format off
 #define GGML_EXT_CUDA_OPTIONAL_FUNCTIONS(F)                                                                 \
+    F(cuLaunchKernelEx, "cuLaunchKernelEx", (const CUlaunchConfig *, CUfunction, void **, void **))         \
     F(cuGraphGetEdges, "cuGraphGetEdges_v2", (CUgraph, CUgraphNode *, CUgraphNode *, CUgraphEdgeData *, size_t *)) \
     F(cuGraphRemoveDependencies, "cuGraphRemoveDependencies_v2",                                            \
       (CUgraph, const CUgraphNode *, const CUgraphNode *, const CUgraphEdgeData *, size_t))                 \

@@ -68,13 +68,13 @@ int module::describe(const std::string & name, function & out) const {
         }
         out.param_sizes.push_back(size);
     }
-    int        static_shared = 0, local = 0, dynamic = 0, most = 0;
+    int        static_shared = 0, local = 0, dynamic = 0, most = 0, architecture = 0;
     const auto attribute = [&](CUfunction_attribute which, int & value) {
         return check(cu, cu.cuFuncGetAttribute(&value, which, out.handle), "cuFuncGetAttribute") == GGML_EXT_STATUS_SUCCESS;
     };
     if (!attribute(CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, out.max_threads_per_block) ||
         !attribute(CU_FUNC_ATTRIBUTE_NUM_REGS, out.n_registers) || !attribute(CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, static_shared) ||
-        !attribute(CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, local) ||
+        !attribute(CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, local) || !attribute(CU_FUNC_ATTRIBUTE_PTX_VERSION, architecture) ||
         !attribute(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, dynamic)) {
         return GGML_EXT_STATUS_FAILED;
     }
@@ -83,6 +83,7 @@ int module::describe(const std::string & name, function & out) const {
         status != GGML_EXT_STATUS_SUCCESS) {
         return status;
     }
+    out.may_begin_early               = architecture >= 90 && cu.cuLaunchKernelEx != nullptr;
     out.static_shared_memory          = static_cast<size_t>(static_shared);
     out.local_memory                  = static_cast<size_t>(local);
     out.dynamic_shared_memory_allowed = static_cast<size_t>(std::max(0, std::min(dynamic, SHARED_MEMORY_AS_IT_COMES - static_shared)));

@@ -19,6 +19,7 @@ struct function {
     size_t              static_shared_memory        = 0;
     size_t              local_memory                = 0;
     size_t              dynamic_shared_memory_limit = 0; // on this device, per block
+    bool                may_begin_early             = false; // compiled for what can wait for the kernel in front by itself
 
     // what the driver allows now; raised by module::allow_shared_memory
     mutable std::atomic<size_t> dynamic_shared_memory_allowed{0};

@@ -35,6 +35,11 @@ int check_args(const ggml_ext_cuda_launch_params & p, const cuda::function & f) 
     return GGML_EXT_STATUS_SUCCESS;
 }
 
+int check_flags(const ggml_ext_cuda_launch_params & p) {
+    return (p.flags & ~uint32_t{GGML_EXT_CUDA_LAUNCH_EARLY}) == 0 ? static_cast<int>(GGML_EXT_STATUS_SUCCESS)
+                                                                  : refuse(p, format("flags is 0x%x, expected 0 or GGML_EXT_CUDA_LAUNCH_EARLY", p.flags));
+}
+
 int check_shape(const ggml_ext_cuda_launch_params & p, const cuda::function & f) {
     for (int i = 0; i < 3; ++i) {
         if (p.grid[i] == 0 || p.grid[i] > MAX_GRID[i]) {
@@ -106,16 +111,26 @@ int cuda_launcher::launch(cuda::CUstream stream, const ggml_ext_cuda_launch_para
     if (status == GGML_EXT_STATUS_SUCCESS) {
         status = check_shape(params, *f);
     }
+    if (status == GGML_EXT_STATUS_SUCCESS) {
+        status = check_flags(params);
+    }
     if (status == GGML_EXT_STATUS_SUCCESS && params.shared_memory > f->dynamic_shared_memory_allowed.load(std::memory_order_acquire)) {
         status = m->module->code->allow_shared_memory(*f, params.shared_memory);
     }
     if (status != GGML_EXT_STATUS_SUCCESS) {
         return status;
     }
-    const cuda::driver & cu = *device_->cu;
+    const cuda::driver & cu   = *device_->cu;
+    auto * const         args = const_cast<void **>(params.args);
+    if ((params.flags & GGML_EXT_CUDA_LAUNCH_EARLY) != 0 && f->may_begin_early) {
+        cuda::CUlaunchAttribute    early{cuda::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, 0, {1}};
+        const cuda::CUlaunchConfig config{params.grid[0], params.grid[1], params.grid[2], params.block[0],
+                                          params.block[1], params.block[2], params.shared_memory, stream, &early, 1};
+        return cuda::check(cu, cu.cuLaunchKernelEx(&config, f->handle, args, nullptr), "cuLaunchKernelEx");
+    }
     return cuda::check(cu,
                        cu.cuLaunchKernel(f->handle, params.grid[0], params.grid[1], params.grid[2], params.block[0], params.block[1],
-                                         params.block[2], params.shared_memory, stream, const_cast<void **>(params.args), nullptr),
+                                         params.block[2], params.shared_memory, stream, args, nullptr),
                        "cuLaunchKernel");
 }
 

@@ -16,12 +16,15 @@ ggml_backend_device * gpu() {
 
 // A module with swish, a kernel that launches from it, a backend, a graph.
 struct launching {
-    ggml_ext_cuda_module *  module = load_module(gpu(), fake::cubin(SWISH_ENTRY));
+    ggml_ext_cuda_module *  module;
     registered_module_swish r;
     cuda_session            session{gpu()};
     cuda_graph              graph{{}};
 
-    explicit launching(uint32_t flags) : r(gpu(), module, flags) { session.allocate(graph); }
+    explicit launching(uint32_t flags, const char * entry = SWISH_ENTRY)
+        : module(load_module(gpu(), fake::cubin(entry))), r(gpu(), module, flags) {
+        session.allocate(graph);
+    }
     ~launching() {
         session.close();
         if (module != nullptr) {
@@ -71,6 +74,7 @@ TEST_CASE("AOT-1: a launch that does not fit the kernel is refused, names what i
         {"block[2] = 65, expected 1 to 64", [](params & p) { p.block[2] = 65; }},
         {"blocks of 16 x 17 x 1 threads, but this kernel runs with at most 256", [](params & p) { p.block[1] = 17; }},
         {"231425 bytes of dynamic shared memory, but this GPU has at most 231424", [](params & p) { p.shared_memory = 232448 - 1024 + 1; }},
+        {"flags is 0x2, expected 0 or GGML_EXT_CUDA_LAUNCH_EARLY", [](params & p) { p.flags = 2; }},
         {"params->function is NULL", [](params & p) { p.function = nullptr; }},
         {"no kernel \"swash\"", [](params & p) { p.function = "swash"; }},
         {"is none, or was freed", [](params & p) { p.module = nullptr; }},
@@ -115,6 +119,40 @@ TEST_CASE("AOT-1: arguments arrive in their order, and the grid and block that w
     REQUIRE(l.session.compute(l.graph) == GGML_COMPUTE_SUCCESS);
     REQUIRE(l.session.compute(l.graph) == GGML_COMPUTE_SUCCESS);
     CHECK(std::vector<unsigned>(seen, seen + 7) == std::vector<unsigned>{5, 6, 7, 2, 3, 4, 100});
+}
+
+TEST_CASE("AOT-1: a kernel that waits by itself may begin early, if it was compiled for a GPU on which it can wait") {
+    struct {
+        const char * entry;
+        uint32_t     flags;
+        int          early; // launches of two
+    } const all[] = {
+        {".entry swish 8,8,4,8 256 1024 90\n", GGML_EXT_CUDA_LAUNCH_EARLY, 2},
+        {".entry swish 8,8,4,8 256 1024 90\n", 0, 0},
+        {".entry swish 8,8,4,8 256 1024 80\n", GGML_EXT_CUDA_LAUNCH_EARLY, 0},
+    };
+    for (const auto & c : all) {
+        CAPTURE(c.entry);
+        CAPTURE(c.flags);
+        launching l(SAFE, c.entry);
+        l.r.swish.change = [&](ggml_ext_cuda_launch_params & p, ggml_backend *&) { p.flags = c.flags; };
+        const driver_calls early("cuLaunchKernelEx"), others("cuLaunchKernel");
+        for (int i = 0; i < 4; ++i) {
+            l.session.run(l.graph, i);
+        }
+        CHECK(early.count() == c.early);
+        CHECK(others.count() == 2 - c.early);
+        CHECK(fake_cuda_instantiated().n_programmatic == (c.early > 0 ? 2 : 1)); // and the native range behind it
+    }
+}
+
+TEST_CASE("AOT-1: a caller that was compiled before there were flags has none") {
+    launching l(0);
+    l.r.swish.change = [](ggml_ext_cuda_launch_params & p, ggml_backend *&) {
+        p.flags       = 0xffffffff;
+        p.struct_size = offsetof(ggml_ext_cuda_launch_params, flags);
+    };
+    l.session.run(l.graph, 1);
 }
 
 TEST_CASE("AOT-1: dynamic shared memory beyond 48 KiB is asked of the driver, once") {

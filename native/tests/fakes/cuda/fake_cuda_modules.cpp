@@ -45,7 +45,7 @@ struct CUfunc_st {
     CUmodule            module = nullptr;
     std::string         name;
     std::vector<size_t> param_sizes;
-    int                 max_threads = 0, static_shared = 0, max_dynamic_shared = 0;
+    int                 max_threads = 0, static_shared = 0, max_dynamic_shared = 0, architecture = 0;
 };
 
 struct CUmod_st {
@@ -60,11 +60,12 @@ void read_entries(const std::string & text, CUmod_st & module) {
     for (size_t at = text.find(".entry "); at != std::string::npos; at = text.find(".entry ", at + 1)) {
         std::istringstream line(text.substr(at + 7, text.find('\n', at) - at - 7));
         CUfunc_st          f;
-        std::string        sizes, max_threads, static_shared;
-        line >> f.name >> sizes >> max_threads >> static_shared;
+        std::string        sizes, max_threads, static_shared, architecture;
+        line >> f.name >> sizes >> max_threads >> static_shared >> architecture;
         f.module             = &module;
         f.max_threads        = std::atoi(max_threads.c_str()); // not from the stream: beside another C++ runtime it may lack its locale
         f.static_shared      = std::atoi(static_shared.c_str());
+        f.architecture       = architecture.empty() ? 90 : std::atoi(architecture.c_str());
         f.max_dynamic_shared = SHARED_MEMORY_AS_IT_COMES - f.static_shared;
         std::istringstream list(sizes == "-" ? "" : sizes);
         for (std::string size; std::getline(list, size, ',');) {
@@ -167,6 +168,7 @@ FAKE CUresult cuFuncGetAttribute(int * value, CUfunction_attribute which, CUfunc
         case CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES:             *value = f->static_shared; break;
         case CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES:              *value = 16; break;
         case CU_FUNC_ATTRIBUTE_NUM_REGS:                      *value = 32; break;
+        case CU_FUNC_ATTRIBUTE_PTX_VERSION:                   *value = f->architecture; break;
         case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES: *value = f->max_dynamic_shared; break;
         default:                                              return INVALID_VALUE;
     }
@@ -181,21 +183,43 @@ FAKE CUresult cuFuncSetAttribute(CUfunction f, CUfunction_attribute which, int v
     return e.result;
 }
 
-FAKE CUresult cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared,
-                             CUstream stream, void ** args, void **) {
-    const entry e("cuLaunchKernel");
-    if (e.result != 0) {
-        return e.result;
+namespace {
+
+CUresult launch_kernel(CUresult planned, CUfunction f, const CUlaunchConfig & c, void ** args) {
+    if (planned != 0) {
+        return planned;
     }
-    const auto body = bodies().find(f->name);
-    if (f->module->context != current_context() || body == bodies().end() || gx * gy * gz * bx * by * bz == 0 ||
-        bx * by * bz > static_cast<unsigned>(f->max_threads) || shared > static_cast<unsigned>(f->max_dynamic_shared)) {
+    const auto     body    = bodies().find(f->name);
+    const unsigned threads = c.blockDimX * c.blockDimY * c.blockDimZ;
+    if (f->module->context != current_context() || body == bodies().end() || c.gridDimX * c.gridDimY * c.gridDimZ * threads == 0 ||
+        threads > static_cast<unsigned>(f->max_threads) || c.sharedMemBytes > static_cast<unsigned>(f->max_dynamic_shared)) {
         fake_cuda_note_violation("the driver would have refused a launch");
         return INVALID_VALUE;
     }
-    auto l = std::make_unique<launched>(launched{f->module->code, body->second, {}, {nullptr, {gx, gy, gz}, {bx, by, bz}, shared}});
+    auto l = std::make_unique<launched>(
+        launched{f->module->code,
+                 body->second,
+                 {},
+                 {nullptr, {c.gridDimX, c.gridDimY, c.gridDimZ}, {c.blockDimX, c.blockDimY, c.blockDimZ}, c.sharedMemBytes}});
     for (size_t i = 0; i < f->param_sizes.size(); ++i) {
         l->values.emplace_back(static_cast<const char *>(args[i]), f->param_sizes[i]);
     }
-    return fake_cuda_launch(stream, run_launched, l.release(), [](void * p) { delete static_cast<launched *>(p); });
+    return fake_cuda_launch(c.hStream, run_launched, l.release(), [](void * p) { delete static_cast<launched *>(p); }, c.numAttrs == 1);
+}
+
+} // namespace
+
+FAKE CUresult cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared,
+                             CUstream stream, void ** args, void **) {
+    const entry e("cuLaunchKernel");
+    return launch_kernel(e.result, f, {gx, gy, gz, bx, by, bz, shared, stream, nullptr, 0}, args);
+}
+
+FAKE CUresult cuLaunchKernelEx(const CUlaunchConfig * config, CUfunction f, void ** args, void **) {
+    const entry e("cuLaunchKernelEx");
+    if (f->architecture < 90 || config->numAttrs != 1 || config->attrs->id != CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION ||
+        config->attrs->value.programmaticStreamSerializationAllowed != 1) {
+        fake_cuda_note_violation("a kernel begins early that cannot wait");
+    }
+    return launch_kernel(e.result, f, *config, args);
 }

@@ -11,9 +11,16 @@ import java.util.List;
  * @param block threads of a block; at most the function's {@link CudaFunction#maxThreadsPerBlock}
  * @param sharedMemory bytes of dynamic shared memory of each block
  * @param arguments the function's arguments, in their order
+ * @param early whether the kernel may begin while the one in front of it ends, see {@link
+ *     #withEarlyBegin}
  */
 public record CudaLaunch(
-    CudaFunction function, Dim3 grid, Dim3 block, int sharedMemory, List<CudaArgument> arguments) {
+    CudaFunction function,
+    Dim3 grid,
+    Dim3 block,
+    int sharedMemory,
+    List<CudaArgument> arguments,
+    boolean early) {
   private static final int MAX_GRID_YZ = 65_535;
   private static final int MAX_BLOCK_Z = 64;
 
@@ -62,12 +69,23 @@ public record CudaLaunch(
   /** A launch without dynamic shared memory. */
   public static CudaLaunch of(
       CudaFunction function, Dim3 grid, Dim3 block, CudaArgument... arguments) {
-    return new CudaLaunch(function, grid, block, 0, List.of(arguments));
+    return new CudaLaunch(function, grid, block, 0, List.of(arguments), false);
   }
 
   /** The same with so many bytes of dynamic shared memory for each block. */
   public CudaLaunch withSharedMemory(int bytes) {
-    return new CudaLaunch(function, grid, block, bytes, arguments);
+    return new CudaLaunch(function, grid, block, bytes, arguments, early);
+  }
+
+  /**
+   * The same for a kernel each of whose threads executes {@code griddepcontrol.wait} ({@code
+   * cudaGridDependencySynchronize()}) before it reads or writes memory: it may begin while the
+   * kernel in front of it ends. It does so on GPUs of compute capability 9 and later, if its code
+   * was compiled for one; elsewhere this has no effect. A kernel that does not wait computes from
+   * what is not written yet.
+   */
+  public CudaLaunch withEarlyBegin() {
+    return new CudaLaunch(function, grid, block, sharedMemory, arguments, true);
   }
 
   /**

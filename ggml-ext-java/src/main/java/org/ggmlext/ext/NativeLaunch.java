@@ -48,6 +48,8 @@ final class NativeLaunch {
     ggml_ext_cuda_launch_params.n_args(params, count);
     ggml_ext_cuda_launch_params.args(params, pointers);
     ggml_ext_cuda_launch_params.arg_sizes(params, sizes);
+    ggml_ext_cuda_launch_params.flags(
+        params, launch.early() ? ggml_ext_h.GGML_EXT_CUDA_LAUNCH_EARLY() : 0);
   }
 
   private static void put(MemorySegment array, Dim3 extents) {

@@ -24,6 +24,11 @@ class CudaLaunchTest {
     CudaLaunch launch = CudaLaunch.of(FUNCTION, ONE, Dim3.of(256), src(0), dst(), of(3));
     assertThat(launch.arguments()).hasSize(3);
     assertThat(launch.withSharedMemory(512).sharedMemory()).isEqualTo(512);
+    assertThat(launch.early()).isFalse();
+    assertThat(launch.withEarlyBegin().withSharedMemory(512))
+        .isEqualTo(launch.withSharedMemory(512).withEarlyBegin())
+        .extracting(CudaLaunch::early)
+        .isEqualTo(true);
     assertThatThrownBy(() -> CudaLaunch.of(FUNCTION, ONE, ONE, src(0), dst()))
         .isInstanceOf(IllegalArgumentException.class)
         .hasMessage("f has 3 parameters, of [8, 8, 4] bytes, but got 2 arguments: [src(0), dst()]");
@@ -53,7 +58,7 @@ class CudaLaunchTest {
     assertThatThrownBy(() -> launch(ONE, new Dim3(1, 1, 65)))
         .isInstanceOf(IllegalArgumentException.class);
     assertThat(launch(ONE, new Dim3(2, 2, 64))).isNotNull();
-    assertThatThrownBy(() -> new CudaLaunch(FUNCTION, ONE, ONE, -1, List.of(src(0), dst(), of(0))))
+    assertThatThrownBy(() -> new CudaLaunch(FUNCTION, ONE, ONE, -1, List.of(src(0), dst(), of(0)), false))
         .isInstanceOf(IllegalArgumentException.class)
         .hasMessageContaining("sharedMemory is -1");
   }

@@ -17,6 +17,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Function;
 import org.ggmlext.GgmlException;
 import org.ggmlext.Graph;
 import org.ggmlext.Tensor;
@@ -78,19 +79,19 @@ class CudaModuleTest {
         of(n));
   }
 
-  private Kernel affineKernel(CudaFunction function) {
+  private static CudaLaunch affine(CudaFunction function, PrepareContext step) {
+    return affine(function, step.dst().elements(), step.attributes(AFFINE), src(0), dst());
+  }
+
+  private static Kernel affineKernel(Function<PrepareContext, CudaLaunch> launch) {
     return Kernel.builder("test.affine.cuda", AFFINE)
-        .launch(
-            step ->
-                CudaStep.of(
-                    affine(
-                        function, step.dst().elements(), step.attributes(AFFINE), src(0), dst())));
+        .launch(step -> CudaStep.of(launch.apply(step)));
   }
 
   /** {@code affine(2 x) + 2 x}: a native node, one of ours, a native one. */
-  private void runAffine(CudaFunction function) {
+  private void runAffine(Function<PrepareContext, CudaLaunch> launch) {
     bench.register(AFFINE);
-    bench.register(affineKernel(function));
+    bench.register(affineKernel(launch));
     Tensor x = bench.input(100, 7);
     Tensor doubled = bench.nodes.scale(x, 2);
     Tensor y = bench.nodes.add(AFFINE.create(bench.nodes, new Affine(3, -0.5f), doubled), doubled);
@@ -115,7 +116,14 @@ class CudaModuleTest {
     assertThat(function.maxThreadsPerBlock()).isGreaterThanOrEqualTo(BLOCK.x());
     assertThat(function.registers()).isPositive();
     assertThat(function.toString()).contains("test_affine").contains("CUDA0");
-    runAffine(function);
+    runAffine(step -> affine(function, step));
+  }
+
+  @Test
+  @DisplayName("AOT-1: a kernel that waits by itself may begin early: first, recorded, replayed")
+  void earlyBegin() {
+    CudaFunction function = compiled().function("test_affine");
+    runAffine(step -> affine(function, step).withEarlyBegin());
   }
 
   @Test
@@ -131,7 +139,8 @@ class CudaModuleTest {
       assertThat(heap.function("test_affine").parameterSizes())
           .isEqualTo(mapped.function("test_affine").parameterSizes())
           .containsExactly(8L, 8L, 4L, 4L, 8L);
-      runAffine(module.function("test_affine"));
+      CudaFunction function = module.function("test_affine");
+      runAffine(step -> affine(function, step));
     }
   }
 
@@ -287,7 +296,8 @@ class CudaModuleTest {
   void closedModule() {
     CudaModule module = compiled();
     bench.register(AFFINE);
-    bench.register(affineKernel(module.function("test_affine")));
+    CudaFunction function = module.function("test_affine");
+    bench.register(affineKernel(step -> affine(function, step)));
     Tensor x = bench.input(40);
     Tensor y = AFFINE.create(bench.nodes, new Affine(4, 1), bench.nodes.scale(x, 2));
     Graph graph = bench.graph(y);

@@ -11,6 +11,9 @@ final class CudaSources {
   static final String TEXT =
       """
       extern "C" __global__ void test_affine(const float * x, float * y, float a, float b, long long n) {
+      #if __CUDA_ARCH__ >= 900
+          asm volatile("griddepcontrol.wait;" ::: "memory"); // so it may begin early
+      #endif
           const long long i = blockIdx.x * (long long) blockDim.x + threadIdx.x;
           if (i < n) {
               y[i] = a * x[i] + b;

@@ -24,6 +24,7 @@ import static java.lang.foreign.MemoryLayout.PathElement.*;
  *     int32_t n_args;
  *     const void *const *args;
  *     const size_t *arg_sizes;
+ *     uint32_t flags;
  * }
  * }
  */
@@ -42,7 +43,9 @@ public class ggml_ext_cuda_launch_params {
         ggml_ext_h.C_INT.withName("shared_memory"),
         ggml_ext_h.C_INT.withName("n_args"),
         ggml_ext_h.C_POINTER.withName("args"),
-        ggml_ext_h.C_POINTER.withName("arg_sizes")
+        ggml_ext_h.C_POINTER.withName("arg_sizes"),
+        ggml_ext_h.C_INT.withName("flags"),
+        MemoryLayout.paddingLayout(4)
     ).withName("ggml_ext_cuda_launch_params");
 
     /**
@@ -512,6 +515,50 @@ public class ggml_ext_cuda_launch_params {
      */
     public static void arg_sizes(MemorySegment struct, MemorySegment fieldValue) {
         struct.set(arg_sizes$LAYOUT, arg_sizes$OFFSET, fieldValue);
+    }
+
+    private static final OfInt flags$LAYOUT = (OfInt)$LAYOUT.select(groupElement("flags"));
+
+    /**
+     * Layout for field:
+     * {@snippet lang=c :
+     * uint32_t flags
+     * }
+     */
+    public static final OfInt flags$layout() {
+        return flags$LAYOUT;
+    }
+
+    private static final long flags$OFFSET = $LAYOUT.byteOffset(groupElement("flags"));
+
+    /**
+     * Offset for field:
+     * {@snippet lang=c :
+     * uint32_t flags
+     * }
+     */
+    public static final long flags$offset() {
+        return flags$OFFSET;
+    }
+
+    /**
+     * Getter for field:
+     * {@snippet lang=c :
+     * uint32_t flags
+     * }
+     */
+    public static int flags(MemorySegment struct) {
+        return struct.get(flags$LAYOUT, flags$OFFSET);
+    }
+
+    /**
+     * Setter for field:
+     * {@snippet lang=c :
+     * uint32_t flags
+     * }
+     */
+    public static void flags(MemorySegment struct, int fieldValue) {
+        struct.set(flags$LAYOUT, flags$OFFSET, fieldValue);
     }
 
     /**

@@ -2684,6 +2684,15 @@ public class ggml_ext_h extends ggml_shared {
            throw new AssertionError("should not reach here", ex$);
         }
     }
+    private static final int GGML_EXT_CUDA_LAUNCH_EARLY = (int)1L;
+    /**
+     * {@snippet lang=c :
+     * enum ggml_ext_cuda_launch_flag.GGML_EXT_CUDA_LAUNCH_EARLY = 1
+     * }
+     */
+    public static int GGML_EXT_CUDA_LAUNCH_EARLY() {
+        return GGML_EXT_CUDA_LAUNCH_EARLY;
+    }
 
     private static class ggml_ext_cuda_launch {
         public static final FunctionDescriptor DESC = FunctionDescriptor.of(
