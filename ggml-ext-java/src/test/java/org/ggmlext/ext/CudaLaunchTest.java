@@ -58,7 +58,8 @@ class CudaLaunchTest {
     assertThatThrownBy(() -> launch(ONE, new Dim3(1, 1, 65)))
         .isInstanceOf(IllegalArgumentException.class);
     assertThat(launch(ONE, new Dim3(2, 2, 64))).isNotNull();
-    assertThatThrownBy(() -> new CudaLaunch(FUNCTION, ONE, ONE, -1, List.of(src(0), dst(), of(0)), false))
+    assertThatThrownBy(
+            () -> new CudaLaunch(FUNCTION, ONE, ONE, -1, List.of(src(0), dst(), of(0)), false))
         .isInstanceOf(IllegalArgumentException.class)
         .hasMessageContaining("sharedMemory is -1");
   }
