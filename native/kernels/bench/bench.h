@@ -48,6 +48,7 @@ std::function<void()> onednn_i8(int64_t M, int64_t N, int64_t K, const uint8_t *
 
 } // namespace bench
 
+void attention_bench();
 void gemm_f32_bench();
 void quantize_i8_bench();
 void gemm_i8_bench();

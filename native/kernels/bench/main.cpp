@@ -53,7 +53,8 @@ int main(int argc, char ** argv) {
     const struct {
         const char * name;
         void (*run)();
-    } families[] = {{"gemm_f32", gemm_f32_bench},
+    } families[] = {{"attention", attention_bench},
+                    {"gemm_f32", gemm_f32_bench},
                     {"quantize_i8", quantize_i8_bench},
                     {"gemm_i8", gemm_i8_bench},
                     {"rows", rows_bench},

@@ -71,6 +71,21 @@ inline void store_n(float * p, vf v, int n) {
     memcpy(p, &v, static_cast<size_t>(n) * sizeof(float));
 }
 
+// Rows become columns.
+inline void transpose(vf (&m)[LANES]) {
+    for (int step = 1; step < LANES; step *= 2) {
+        vf next[LANES];
+#pragma GCC unroll 16
+        for (int i = 0; i < LANES / 2; i++) {
+            interleave(m[i], m[i + LANES / 2], next[2 * i], next[2 * i + 1]);
+        }
+#pragma GCC unroll 16
+        for (int i = 0; i < LANES; i++) {
+            m[i] = next[i];
+        }
+    }
+}
+
 inline vf to_float(vi v) {
     return __builtin_convertvector(v, vf);
 }

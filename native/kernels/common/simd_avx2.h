@@ -32,6 +32,14 @@ inline vf swap_pairs(vf v) {
     return vf(_mm256_permute_ps(__m256(v), 0xB1));
 }
 
+// a0 b0 a1 b1 ... in two vectors
+inline void interleave(vf a, vf b, vf & low, vf & high) {
+    const __m256 even = _mm256_unpacklo_ps(__m256(a), __m256(b)); // unpack works on each 128-bit half
+    const __m256 odd  = _mm256_unpackhi_ps(__m256(a), __m256(b));
+    low               = vf(_mm256_permute2f128_ps(even, odd, 0x20));
+    high              = vf(_mm256_permute2f128_ps(even, odd, 0x31));
+}
+
 inline void store_i8(int8_t * p, vi a, vi b, vi c, vi d) {
     const __m256i ab    = _mm256_packs_epi32(__m256i(a), __m256i(b));
     const __m256i cd    = _mm256_packs_epi32(__m256i(c), __m256i(d));

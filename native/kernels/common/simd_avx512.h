@@ -32,6 +32,13 @@ inline vf swap_pairs(vf v) {
     return vf(_mm512_permute_ps(__m512(v), 0xB1));
 }
 
+// a0 b0 a1 b1 ... in two vectors
+inline void interleave(vf a, vf b, vf & low, vf & high) {
+    const __m512i first = _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+    low                 = vf(_mm512_permutex2var_ps(__m512(a), first, __m512(b)));
+    high                = vf(_mm512_permutex2var_ps(__m512(a), _mm512_add_epi32(first, _mm512_set1_epi32(8)), __m512(b)));
+}
+
 inline void store_i8(int8_t * p, vi a, vi b, vi c, vi d) {
     __m128i * out = reinterpret_cast<__m128i *>(p);
     _mm_storeu_si128(out, _mm512_cvtepi32_epi8(__m512i(a)));

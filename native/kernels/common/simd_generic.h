@@ -34,6 +34,12 @@ inline vf swap_pairs(vf v) {
     return GGML_EXT_LANES(v, 1, 0, 3, 2);
 }
 
+// a0 b0 a1 b1 ... in two vectors
+inline void interleave(vf a, vf b, vf & low, vf & high) {
+    low  = vf{a[0], b[0], a[1], b[1]};
+    high = vf{a[2], b[2], a[3], b[3]};
+}
+
 // Four vectors of integers within [-128, 127] to 4*LANES bytes.
 inline void store_i8(int8_t * p, vi a, vi b, vi c, vi d) {
     for (int i = 0; i < LANES; i++) {

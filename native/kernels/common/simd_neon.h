@@ -31,6 +31,12 @@ inline vf swap_pairs(vf v) {
     return vf(vrev64q_f32(float32x4_t(v)));
 }
 
+// a0 b0 a1 b1 ... in two vectors
+inline void interleave(vf a, vf b, vf & low, vf & high) {
+    low  = vf(vzip1q_f32(float32x4_t(a), float32x4_t(b)));
+    high = vf(vzip2q_f32(float32x4_t(a), float32x4_t(b)));
+}
+
 // Four vectors of integers within [-128, 127] to 4*LANES bytes.
 inline void store_i8(int8_t * p, vi a, vi b, vi c, vi d) {
     const int16x8_t ab = vcombine_s16(vmovn_s32(int32x4_t(a)), vmovn_s32(int32x4_t(b)));

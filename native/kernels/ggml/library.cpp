@@ -15,6 +15,7 @@ extern "C" GGML_EXT_API int ggml_ext_kernel_library_init(ggml_backend_device * d
         register_mul_mat_bias(r, weights);
         register_layer_norm(r);
         register_soft_max(r);
+        register_flash_attn_ext(r);
         register_gelu_erf(r);
         register_linear_i8(r, weights);
         register_quantize_i8_convrot(r);

@@ -11,6 +11,7 @@
 namespace cpu_ops {
 
 constexpr int32_t TYPE_F32 = 0;
+constexpr int32_t TYPE_F16 = 1;
 constexpr int32_t TYPE_I8  = 24;
 constexpr int32_t TYPE_I32 = 26;
 
@@ -41,7 +42,8 @@ inline int64_t rows(const ggml_ext_tensor & t) { return t.ne[1] * t.ne[2] * t.ne
 
 inline bool same_shape(const ggml_ext_tensor & a, const ggml_ext_tensor & b) { return std::memcmp(a.ne, b.ne, sizeof(a.ne)) == 0; }
 
-inline size_t element_size(const ggml_ext_tensor & t) { return t.type == TYPE_I8 ? 1 : sizeof(float); }
+inline size_t element_size(const ggml_ext_tensor & t) { return t.type == TYPE_I8 ? 1 : t.type == TYPE_F16 ? 2
+                                                                                                          : sizeof(float); }
 
 // Whether the elements of a row follow one another, and rows do not overlap.
 inline bool dense_rows(const ggml_ext_tensor & t) {

@@ -27,6 +27,7 @@ void register_mul_mat(registrar & r, const shared_weights & weights);
 void register_mul_mat_bias(registrar & r, const shared_weights & weights);
 void register_layer_norm(registrar & r);
 void register_soft_max(registrar & r);
+void register_flash_attn_ext(registrar & r);
 void register_gelu_erf(registrar & r);
 void register_linear_i8(registrar & r, const shared_weights & weights);
 void register_quantize_i8_convrot(registrar & r);

@@ -20,6 +20,7 @@ void table_row(const char * shape_format, const std::vector<int64_t> & extents, 
 }
 
 int main() {
+    attention_errors();
     gemm_f32_errors();
     quantize_i8_errors();
     gemm_i8_errors();

@@ -9,6 +9,7 @@
 void table_head(const char * family);
 void table_row(const char * shape_format, const std::vector<int64_t> & extents, const test::error & e);
 
+void attention_errors();
 void gemm_f32_errors();
 void quantize_i8_errors();
 void gemm_i8_errors();

@@ -26,7 +26,7 @@ extern "C" int ggml_ext_kernel_library_init(ggml_backend_device * device, ggml_e
 
 namespace {
 
-constexpr int F32 = 0, Q8_0 = 8, I8 = 24, I32 = 26;
+constexpr int F32 = 0, F16 = 1, Q8_0 = 8, I8 = 24, I32 = 26;
 
 void require(bool condition, const char * what) {
     if (!condition) {
@@ -181,6 +181,31 @@ void compare_int8(const backends & b, int64_t K, int64_t N, int64_t M, int32_t g
         });
 }
 
+// FLASH_ATTN_EXT, heads inside a token's row; where `products` the stock side is MUL_MAT, SOFT_MAX, CONT, MUL_MAT, CONT instead.
+void compare_attention(const backends & b, int64_t queries, int64_t keys, int64_t d, int type, bool products) {
+    const auto &      g        = stock();
+    constexpr int64_t heads    = 12;
+    const float       scale    = 0.125f;
+    const auto        flash    = base_function<ggml_tensor * (*) (ggml_context *, ggml_tensor *, ggml_tensor *, ggml_tensor *, ggml_tensor *, float, float, float)>("ggml_flash_attn_ext");
+    const auto        soft_max = base_function<ggml_tensor * (*) (ggml_context *, ggml_tensor *, ggml_tensor *, float, float)>("ggml_soft_max_ext");
+    const auto        input    = [&](ggml_context * leaves, int t, int64_t tokens) { return g.ggml_new_tensor_3d(leaves, t, d, heads, tokens); };
+    const graph_maker fused    = [&](ggml_context * nodes, ggml_context * leaves) {
+        ggml_tensor *q = input(leaves, F32, queries), *k = input(leaves, type, keys), *v = input(leaves, type, keys);
+        const auto   heads_of = [&](ggml_tensor * t) { return g.ggml_permute(nodes, t, 0, 2, 1, 3); };
+        return flash(nodes, heads_of(q), heads_of(k), heads_of(v), g.ggml_new_tensor_2d(leaves, F16, keys, queries), scale, 0, 0);
+    };
+    const graph_maker plain = [&](ggml_context * nodes, ggml_context * leaves) {
+        ggml_tensor * q = input(leaves, F32, queries), *k = input(leaves, type, keys), *v = input(leaves, type, keys);
+        ggml_tensor * s = g.base.ggml_mul_mat(nodes, g.ggml_permute(nodes, k, 0, 2, 1, 3), g.ggml_permute(nodes, q, 0, 2, 1, 3));
+        s               = soft_max(nodes, s, g.ggml_new_tensor_2d(leaves, F32, keys, queries), scale, 0);
+        ggml_tensor * y = g.base.ggml_mul_mat(nodes, g.ggml_cont(nodes, g.ggml_permute(nodes, v, 1, 2, 0, 3)), s);
+        return g.ggml_cont(nodes, g.ggml_permute(nodes, y, 0, 2, 1, 3));
+    };
+    const std::string shape = std::to_string(queries) + " x " + std::to_string(keys) + ", 12 heads of " + std::to_string(d);
+    compare(b, (products ? "MUL_MAT, SOFT_MAX, CONT, MUL_MAT, CONT / FLASH_ATTN_EXT " : "FLASH_ATTN_EXT ") + shape + (type == F16 ? ", F16" : ", F32"),
+            4e-9 * static_cast<double>(queries * keys * d * heads), products ? plain : fused, fused);
+}
+
 } // namespace
 
 int main(int argc, char ** argv) {
@@ -246,6 +271,16 @@ int main(int argc, char ** argv) {
             ggml_tensor * x = g.ggml_new_tensor_3d(leaves, F32, M, M, 12);
             return soft_max(nodes, x, g.ggml_new_tensor_2d(leaves, F32, M, M), 0.18f, 0.0f);
         });
+    }
+    for (const int type : {F32, F16}) {
+        for (const bool products : {false, true}) {
+            for (const int64_t n : {16, 128, 512}) {
+                compare_attention(b, n, n, 32, type, products);
+            }
+            for (const int64_t queries : {2, 4, 8, 32}) {
+                compare_attention(b, queries, 1024, 128, type, products);
+            }
+        }
     }
     const auto rope = [&](ggml_context * nodes, ggml_context * leaves, ggml_tensor * x, int mode) {
         return ops().ggml_rope(nodes, x, g.ggml_new_tensor_1d(leaves, I32, x->ne[2]), static_cast<int>(x->ne[0]), mode);
