@@ -1,4 +1,4 @@
-// I8-1: sd.linear_i8.v1(W, X, [W_scale], [X_scale], [bias]).
+// I8-1: sd.linear_i8.v1(W, X, [W_scale], [X_scale], [bias]), alone or with the UNARY(GELU_ERF) that reads it.
 // Phase 0 packs the weight and brings activations, scales and bias into the workspace where the output overlaps them; phase 1
 // multiplies. F32 activations are quantised in phase 0.
 
@@ -7,6 +7,7 @@
 #include "linear.h"
 #include "registrations.h"
 #include "threads.h"
+#include "unary.h"
 
 #include <new>
 
@@ -17,6 +18,18 @@ namespace {
 int32_t supports(const ggml_ext_node * node, void * /* user_data */) {
     linear l;
     return read_linear(node->n_src, node->src, node->attrs, l) ? 1 : 0;
+}
+
+int32_t match_gelu(const ggml_ext_graph * graph, int32_t first, void * user_data) {
+    const ggml_ext_node * product = ggml_ext_graph_node(graph, first);
+    const ggml_ext_node * gelu    = ggml_ext_graph_node(graph, first + 1);
+    if (!is_op(gelu, "UNARY") || source(*gelu, 0)->tensor != product->dst->tensor || std::strcmp(unary_name(*gelu), "GELU_ERF") != 0) {
+        return refuse("no GELU_ERF of the product follows");
+    }
+    if (!is_f32(gelu->dst) || !contiguous(*gelu->dst)) {
+        return refuse("the output of GELU_ERF is not contiguous F32");
+    }
+    return supports(product, user_data) == 1 ? 2 : 0;
 }
 
 // The workspace: rows of int8, their scales, copies of X_scale, W_scale and bias, then each thread's scratch.
@@ -37,6 +50,8 @@ struct state {
     linear      l;
     weight_slot weight;
 };
+
+const ggml_ext_tensor & output_of(const ggml_ext_exec_params & params) { return *params.nodes[params.n_nodes - 1]->dst; }
 
 int prepare(const ggml_ext_prepare_params * params, ggml_ext_prepared * out, void * /* user_data */) {
     const ggml_ext_node & node = *params->nodes[0];
@@ -83,7 +98,7 @@ int bring_activations(const ggml_ext_exec_params & params, const linear & l, con
         args.scale       = reinterpret_cast<float *>(workspace + place.x_scale);
         return ggml_ext_cpu_quantize_i8(&args, scratch_of(params, place.shared, place.each, ith), place.each, ith, nth);
     }
-    if (overlap(*l.x, *params.nodes[0]->dst)) {
+    if (overlap(*l.x, output_of(params))) {
         const auto   row    = static_cast<size_t>(l.K);
         const size_t stride = l.packed ? row : row_stride(*l.x);
         for (int64_t m = l.M * ith / nth; m < l.M * (ith + 1) / nth; ++m) {
@@ -99,7 +114,7 @@ int bring_activations(const ggml_ext_exec_params & params, const linear & l, con
 
 int multiply(const ggml_ext_exec_params & params, const state & s, const layout & place, int32_t ith, int32_t nth) {
     const linear &          l         = s.l;
-    const ggml_ext_tensor & dst       = *params.nodes[0]->dst;
+    const ggml_ext_tensor & dst       = output_of(params);
     auto *                  workspace = static_cast<char *>(params.workspace);
     const bool              brought   = l.x->type == TYPE_F32 || overlap(*l.x, dst);
     const char *            x         = static_cast<const char *>(l.x->data);
@@ -123,6 +138,7 @@ int multiply(const ggml_ext_exec_params & params, const state & s, const layout 
     args.w_scale    = vector_of(l.w_scale, dst, workspace + place.w_scale);
     args.w_scales   = l.w_scale != nullptr ? elements(*l.w_scale) : l.N;
     args.bias       = vector_of(l.bias, dst, workspace + place.bias);
+    args.activation = params.n_nodes == 2 ? GGML_EXT_CPU_ACT_GELU_ERF : GGML_EXT_CPU_ACT_NONE;
     args.dst        = static_cast<float *>(dst.data);
     args.dst_stride = static_cast<size_t>(l.N) * sizeof(float);
     return ggml_ext_cpu_gemm_i8(&args, scratch_of(params, place.shared, place.each, ith), place.each, ith, nth);
@@ -144,9 +160,9 @@ int run(const ggml_ext_exec_params * params, int32_t phase, int32_t ith, int32_t
     }
     if (ith == 0) {
         auto * workspace = static_cast<char *>(params->workspace);
-        copy_vector(s.l.x_scale, *params->nodes[0]->dst, workspace + place.x_scale_copy);
-        copy_vector(s.l.w_scale, *params->nodes[0]->dst, workspace + place.w_scale);
-        copy_vector(s.l.bias, *params->nodes[0]->dst, workspace + place.bias);
+        copy_vector(s.l.x_scale, output_of(*params), workspace + place.x_scale_copy);
+        copy_vector(s.l.w_scale, output_of(*params), workspace + place.w_scale);
+        copy_vector(s.l.bias, output_of(*params), workspace + place.bias);
     }
     return status_of(bring_activations(*params, s.l, place, ith, nth));
 }
@@ -166,6 +182,11 @@ void register_linear_i8(registrar & r, const shared_weights & weights) {
     desc.prepare  = prepare;
     desc.run      = run;
     desc.destroy  = destroy;
+    r.kernel(desc, weights);
+
+    desc.name     = "cpu.linear_i8_gelu_erf";
+    desc.supports = nullptr;
+    desc.match    = match_gelu;
     r.kernel(desc, weights);
 }
 

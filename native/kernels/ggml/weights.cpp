@@ -14,6 +14,7 @@ constexpr size_t  LINE         = 64;
 constexpr size_t  SMALL        = size_t{32} << 10; // a weight up to this size is printed as a whole
 constexpr int64_t PART_ROWS    = 256;
 constexpr int64_t MOST_PARTS   = 64;
+constexpr int64_t ROWS_AHEAD   = 24; // prefetched: a print waits for little but memory
 constexpr int64_t WIDEST_PANEL = 64; // only the kernels know where their panels begin: a print covers one more on both sides
 
 uint64_t mixed(uint64_t h, const char * bytes, size_t n) {
@@ -55,13 +56,17 @@ int packed_weight::pack(int ith, int nth) {
 }
 
 uint64_t packed_weight::print(int64_t first, int64_t end) const {
-    const size_t row   = static_cast<size_t>(shape_.k) * (shape_.type == TYPE_I8 ? 1 : sizeof(float));
-    const size_t lines = (row + LINE - 1) / LINE;
-    const bool   whole = row * static_cast<size_t>(shape_.n) <= SMALL;
-    uint64_t     h     = 1;
+    const size_t row        = static_cast<size_t>(shape_.k) * (shape_.type == TYPE_I8 ? 1 : sizeof(float));
+    const size_t lines      = (row + LINE - 1) / LINE;
+    const bool   whole      = row * static_cast<size_t>(shape_.n) <= SMALL;
+    const auto   row_of     = [&](int64_t i) { return static_cast<const char *>(shape_.data) + static_cast<size_t>(i) * shape_.stride; };
+    const auto   first_line = [&](int64_t i) { return whole ? 0 : static_cast<size_t>(i) % lines; };
+    uint64_t     h          = 1;
     for (int64_t i = first; i < end; ++i) {
-        const char * bytes = static_cast<const char *>(shape_.data) + static_cast<size_t>(i) * shape_.stride;
-        const size_t begin = whole ? 0 : static_cast<size_t>(i) % lines;
+        const int64_t ahead = std::min(i + ROWS_AHEAD, end - 1);
+        __builtin_prefetch(row_of(ahead) + first_line(ahead) * LINE);
+        const char * bytes = row_of(i);
+        const size_t begin = first_line(i);
         const size_t last  = whole ? lines : begin + 1;
         for (size_t line = begin; line < last; ++line) {
             h = mixed(h, bytes + line * LINE, std::min(LINE, row - line * LINE));

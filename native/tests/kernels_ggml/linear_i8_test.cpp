@@ -1,5 +1,4 @@
-#include "ggml-ext-cpu-ops.h"
-#include "kernels_ggml/fixture.h"
+#include "kernels_ggml/int8.h"
 
 #include <optional>
 
@@ -11,43 +10,6 @@ namespace {
 constexpr int F32 = 0, I8 = 24, I32 = 26;
 
 using opt = std::optional<std::vector<int64_t>>; // shape of an optional source
-
-ggml_tensor * linear(bench & b, std::vector<ggml_tensor *> src, int32_t sources, int32_t packed_rows = 0) {
-    const ggml_ext_linear_i8_attrs attrs{sources, packed_rows};
-    ggml_tensor *                  out = nullptr;
-    ggml_ext_op_create(b.ctx, GGML_EXT_OP_LINEAR_I8, static_cast<int32_t>(src.size()), src.data(), &attrs, sizeof(attrs), &out);
-    return out;
-}
-
-ggml_tensor * quantize(bench & b, ggml_tensor * x, int32_t group) {
-    const ggml_ext_quantize_i8_convrot_attrs attrs{group};
-    ggml_tensor *                            out = nullptr;
-    ggml_ext_op_create(b.ctx, GGML_EXT_OP_QUANTIZE_I8_CONVROT, 1, &x, &attrs, sizeof(attrs), &out);
-    return out;
-}
-
-// I8-1 as it is written: an integer sum, then float operations that are each rounded on their own
-float scaled(int64_t sum, const float * x_scale, const float * w_scale, const float * bias) {
-    volatile float y = static_cast<float>(sum);
-    if (x_scale != nullptr) {
-        y = y * *x_scale;
-    }
-    if (w_scale != nullptr) {
-        y = y * *w_scale;
-    }
-    if (bias != nullptr) {
-        y = y + *bias;
-    }
-    return y;
-}
-
-int64_t dot(const int8_t * a, const int8_t * b, int64_t n) {
-    int64_t sum = 0;
-    for (int64_t i = 0; i < n; ++i) {
-        sum += static_cast<int64_t>(a[i]) * b[i];
-    }
-    return sum;
-}
 
 // Element (row, column) of the rotation of `group` features, from its definition
 double rotation(int64_t group, int64_t row, int64_t column) {
