@@ -1,6 +1,5 @@
 package org.ggmlext.examples.minilm;
 
-import java.util.Set;
 import org.ggmlext.Device;
 import org.ggmlext.DeviceType;
 import org.ggmlext.Ggml;
@@ -14,9 +13,9 @@ import org.slf4j.LoggerFactory;
 
 /**
  * What MiniLM adds to ggml's CPU: an operator with a kernel in Java ({@link PoolNormalize}), a
- * built-in operation computed in Java ({@link GeluErf}), an operator with a kernel in C ({@link
- * ResidualNorm}), and the bundled library's matrix products. All users in the process share one
- * registration; the last one to close withdraws it.
+ * built-in operation computed in Java ({@link GeluErf}, where no product takes it along), an
+ * operator with a kernel in C ({@link ResidualNorm}), and the bundled library's products and
+ * attention. All users in the process share one registration; the last one to close withdraws it.
  */
 final class MiniLmExtensions implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(MiniLmExtensions.class);
@@ -26,9 +25,8 @@ final class MiniLmExtensions implements AutoCloseable {
   private static @Nullable Registration geluErf;
   private static @Nullable LibraryRegistration products;
 
-  // They would take over what the example shows in Java.
-  private static final Set<String> SWITCHED_OFF =
-      Set.of("cpu.mul_mat_bias_gelu_erf", "cpu.gelu_erf");
+  // It would take over what the example shows in Java.
+  private static final String SWITCHED_OFF = "cpu.gelu_erf";
 
   private boolean closed;
 
@@ -54,7 +52,7 @@ final class MiniLmExtensions implements AutoCloseable {
       if (products == null) {
         products = layer.register(cpu, KernelLibrary.bundled("cpu"));
         products.registrations().stream()
-            .filter(registration -> SWITCHED_OFF.contains(registration.name()))
+            .filter(registration -> registration.name().equals(SWITCHED_OFF))
             .forEach(registration -> registration.setEnabled(false));
       }
       users++;

@@ -23,7 +23,7 @@ import org.jspecify.annotations.Nullable;
  *
  * @param context owns the graph and its tensors, without their memory
  * @param ids {@code [L * B]} I32
- * @param mask {@code [L, L, 1, B]} F32, added to the attention scores: 0, or negative infinity
+ * @param mask {@code [L, L, 1, B]} F16, added to the attention scores: 0, or negative infinity
  *     where the key is padding
  * @param lengths what the pooling needs: with extensions {@code [B]} I32, the real tokens of each
  *     sequence, else {@code [L, 1, B]} F32, each token's weight in the mean
@@ -72,7 +72,7 @@ record MiniLmGraph(
       this.sequences = sequences;
       this.extended = extended;
       ids = ggml.newTensor(Type.I32, (long) length * sequences).name("ids").asInput();
-      mask = ggml.newTensor(Type.F32, length, length, 1, sequences).name("mask").asInput();
+      mask = ggml.newTensor(Type.F16, length, length, 1, sequences).name("mask").asInput();
       lengths =
           (extended
                   ? ggml.newTensor(Type.I32, sequences)
@@ -113,19 +113,17 @@ record MiniLmGraph(
 
     private Tensor attention(Tensor state, Layer<Tensor> layer) {
       Activations input = activations(state, layer.query());
-      Tensor query = heads(dense(input, layer.query()), 0, 2, 1, 3);
-      Tensor key = heads(dense(input, layer.key()), 0, 2, 1, 3);
-      Tensor scores = ggml.mulMat(key, query);
-      Tensor shares = ggml.softMaxExt(scores, mask, (float) (1 / Math.sqrt(HEAD)), 0);
-      Tensor value = ggml.cont(heads(dense(input, layer.value()), 1, 2, 0, 3));
-      Tensor mixed = ggml.permute(ggml.mulMat(value, shares), 0, 2, 1, 3);
-      return ggml.reshape(ggml.cont(mixed), HIDDEN, length, sequences);
+      Tensor query = heads(dense(input, layer.query()));
+      Tensor key = heads(dense(input, layer.key()));
+      Tensor value = heads(dense(input, layer.value()));
+      Tensor mixed =
+          ggml.flashAttnExt(query, key, value, mask, (float) (1 / Math.sqrt(HEAD)), 0, 0);
+      return ggml.reshape(mixed, HIDDEN, length, sequences);
     }
 
-    // [HIDDEN, L, B] as [HEAD, HEADS, L, B], with these axes moved.
-    private Tensor heads(Tensor state, int axis0, int axis1, int axis2, int axis3) {
-      return ggml.permute(
-          ggml.reshape(state, HEAD, HEADS, length, sequences), axis0, axis1, axis2, axis3);
+    // [HIDDEN, L, B] as [HEAD, L, HEADS, B]
+    private Tensor heads(Tensor state) {
+      return ggml.permute(ggml.reshape(state, HEAD, HEADS, length, sequences), 0, 2, 1, 3);
     }
 
     // What layers read: rows, and for INT8 layers what those of one input share.

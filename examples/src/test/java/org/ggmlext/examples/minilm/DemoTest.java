@@ -19,10 +19,10 @@ class DemoTest {
 
     assertThat(printed)
         .containsPattern("\\[1] a cat sits +1[.,]000")
-        .containsPattern("MUL_MAT +24 +cpu.mul_mat_bias")
+        .containsPattern("MUL_MAT +18 +cpu.mul_mat_bias")
+        .containsPattern("MUL_MAT +6 +cpu.mul_mat_bias_gelu_erf")
         .containsPattern("MUL_MAT +12 +cpu.mul_mat_f32")
-        .containsPattern("MUL_MAT +12 +ggml")
-        .containsPattern("UNARY +6 +minilm.gelu_erf.java")
+        .containsPattern("FLASH_ATTN_EXT +6 +cpu.flash_attn_ext")
         .containsPattern("minilm.pool_normalize.v1 +1 +minilm.pool_normalize.java")
         .containsPattern("minilm.residual_norm.v1 +12 +minilm.residual_norm.c")
         .containsPattern("extensions off +\\S+ tokens/s")

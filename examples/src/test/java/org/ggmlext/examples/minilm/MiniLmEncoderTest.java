@@ -79,10 +79,20 @@ class MiniLmEncoderTest {
 
       assertThat(kernels)
           .containsEntry("minilm.pool_normalize.v1", Map.of("minilm.pool_normalize.java", 1L))
-          .containsEntry("UNARY", Map.of("minilm.gelu_erf.java", 6L))
           .containsEntry("minilm.residual_norm.v1", Map.of("minilm.residual_norm.c", 12L))
+          .containsEntry("FLASH_ATTN_EXT", Map.of("cpu.flash_attn_ext", 6L))
           .containsEntry(
-              "MUL_MAT", Map.of("cpu.mul_mat_bias", 24L, "cpu.mul_mat_f32", 12L, "ggml", 12L));
+              "MUL_MAT",
+              Map.of(
+                  "cpu.mul_mat_bias", 18L,
+                  "cpu.mul_mat_bias_gelu_erf", 6L,
+                  "cpu.mul_mat_f32", 12L));
+
+      encoder.encode(TokenBatch.of(List.of(new int[] {101, 1037, 102})));
+
+      assertThat(KernelTable.of(encoder.plans().getFirst()))
+          .as("three rows: the products are ggml's, and GELU is not taken along")
+          .containsEntry("UNARY", Map.of("minilm.gelu_erf.java", 6L));
     }
   }
 
