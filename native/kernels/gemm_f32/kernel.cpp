@@ -91,33 +91,27 @@ float * row_of(const output & out, int r) {
 // a tile's two columns of vectors end in turns: Zen 3 hides the stores of one column behind the multiplications, not those of two.
 constexpr int64_t HALF_CHAIN = 24;
 
-// U steps of k have sums of their own.
+// Step u of k. U steps have sums of their own.
 template <int U, int MR>
-inline __attribute__((always_inline)) void add_products(int64_t depth, const float *& x, const float *& w, vf (&sums)[U][MR][2]) {
-    int64_t i = 0;
-    for (; i + U <= depth; i += U) {
-#pragma GCC unroll 4
-        for (int u = 0; u < U; u++) {
-            const vf w0 = load(w), w1 = load(w + LANES);
+inline __attribute__((always_inline)) void add_products(int u, const float * x, const float * w, vf (&sums)[U][MR][2]) {
+    const vf w0 = load(w), w1 = load(w + LANES);
 #pragma GCC unroll 16
-            for (int r = 0; r < MR; r++) {
-                const vf a    = set1(x[r]);
-                sums[u][r][0] = fma(a, w0, sums[u][r][0]);
-                sums[u][r][1] = fma(a, w1, sums[u][r][1]);
-            }
-            x += MR;
-            w += NR;
-        }
+    for (int r = 0; r < MR; r++) {
+        const vf a        = set1(x[r]);
+        sums[u % U][r][0] = fma(a, w0, sums[u % U][r][0]);
+        sums[u % U][r][1] = fma(a, w1, sums[u % U][r][1]);
     }
-    if constexpr (U > 1) { // a second loop where one step is all would drive the sums from their registers
-        for (; i < depth; i++, x += MR, w += NR) {
-            const vf w0 = load(w), w1 = load(w + LANES);
-#pragma GCC unroll 16
-            for (int r = 0; r < MR; r++) {
-                const vf a    = set1(x[r]);
-                sums[0][r][0] = fma(a, w0, sums[0][r][0]);
-                sums[0][r][1] = fma(a, w1, sums[0][r][1]);
-            }
+}
+
+template <int U, int MR>
+inline __attribute__((always_inline)) void add_half_chain(const float *& x, const float *& w, vf (&sums)[U][MR][2]) {
+    constexpr int STEPS = 4; // fewer instructions count where another thread shares the core
+    static_assert(STEPS % U == 0 && HALF_CHAIN % STEPS == 0, "whole steps");
+    for (int64_t i = 0; i < HALF_CHAIN; i += STEPS, x += STEPS * MR, w += STEPS * NR) {
+#pragma GCC unroll 4
+        for (int u = 0; u < STEPS; u++) {
+            add_products(u, x + u * MR, w + u * NR, sums);
+            __asm__ volatile("" ::: "memory"); // else the next step's loads come first, and drive sums from their registers
         }
     }
 }
@@ -161,20 +155,23 @@ __attribute__((noinline)) void tile(int64_t depth, const float * x, const float 
     fetch_to_write(out.dst, out.stride, MR, NR * int64_t{sizeof(float)});
     for (;;) {
         next.some();
-        const int64_t first = min64(HALF_CHAIN, depth);
-        add_products(first, x, w, sums);
-        if ((depth -= first) == 0) {
+        if (depth <= HALF_CHAIN) {
             break;
         }
+        add_half_chain(x, w, sums);
+        depth -= HALF_CHAIN;
         before0 = end_chains<0>(before0, sums, totals);
 
         next.some();
-        const int64_t second = min64(HALF_CHAIN, depth);
-        add_products(second, x, w, sums);
-        if ((depth -= second) == 0) {
+        if (depth <= HALF_CHAIN) {
             break;
         }
+        add_half_chain(x, w, sums);
+        depth -= HALF_CHAIN;
         before1 = end_chains<1>(before1, sums, totals);
+    }
+    for (; depth > 0; depth--, x += MR, w += NR) {
+        add_products(0, x, w, sums);
     }
     join<0>(sums);
     join<1>(sums);
