@@ -1,6 +1,7 @@
 // Which ggml of a process is taken, and that there is only one: each case in a process of its own, where what it loads is gone with it.
 
 #include "abi/outcome.h"
+#include "support/scratch_directory.h"
 
 #include <doctest/doctest.h>
 

@@ -1,6 +1,7 @@
 // What is no ggml, or one that ggml-ext does not know, is refused with the reason, and stays as it was.
 
 #include "abi/outcome.h"
+#include "support/scratch_directory.h"
 
 #include <doctest/doctest.h>
 

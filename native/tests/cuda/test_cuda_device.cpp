@@ -3,6 +3,10 @@
 #include "cuda/fixture.h"
 
 #include "cuda/fat_binary.h"
+#include "fake_images.h"
+#include "support/scratch_directory.h"
+
+#include <fstream>
 
 using namespace ggml_ext;
 using namespace ggml_ext::test;
@@ -42,6 +46,45 @@ TEST_CASE("COMPAT-3: a CUDA library without code for the device is refused by na
     CHECK_OK(ggml_ext_attach_device(device));
     CHECK_OK(ggml_ext_detach_device(device));
     fake_cuda_set_device(9, 0, true, 13000);
+}
+
+namespace {
+
+// a library for Windows with two sections; the second, of that name, holds `content`
+std::string pe_file(const char (&name)[9], const std::string & content) {
+    constexpr uint32_t HEADER_AT = 0x80, SECTIONS_AT = HEADER_AT + 24 + 16, CONTENT_AT = SECTIONS_AT + 2 * 40;
+    std::string        file(CONTENT_AT, '\0');
+    const auto         put = [&](size_t at, const std::string & bytes) { file.replace(at, bytes.size(), bytes); };
+    put(0, "MZ");
+    put(0x3c, fake::bytes_of(HEADER_AT));
+    put(HEADER_AT, std::string("PE\0\0\x64\x86", 6)); // x86-64
+    put(HEADER_AT + 6, fake::bytes_of(uint16_t{2}));
+    put(HEADER_AT + 20, fake::bytes_of(uint16_t{16})); // bytes of the optional header
+    put(SECTIONS_AT, ".text");
+    put(SECTIONS_AT + 40, std::string(name, 8));
+    put(SECTIONS_AT + 40 + 16, fake::bytes_of(static_cast<uint32_t>(content.size())));
+    put(SECTIONS_AT + 40 + 20, fake::bytes_of(CONTENT_AT));
+    return file + content;
+}
+
+std::string codes_in(const std::string & file_content) {
+    const scratch_directory  scratch;
+    const std::string        path = (scratch.path / "library").string();
+    std::vector<device_code> codes;
+    std::ofstream(path, std::ios::binary) << file_content;
+    const int status = cuda::read_device_code(path, codes);
+    return status == GGML_EXT_STATUS_SUCCESS ? cuda::to_text(codes) : ggml_ext_status_name(status);
+}
+
+} // namespace
+
+TEST_CASE("COMPAT-3: code is read from a library for Windows on every system") {
+    const std::string whole = pe_file(".nv_fatb", fake::fat_binary("code"));
+    CHECK(codes_in(whole) == "sm_90");
+    CHECK(codes_in(pe_file(".nv_fat2", fake::fat_binary("code"))) == "none");
+    CHECK(codes_in(whole.substr(0, 0xc0)) == "INVALID_ARGUMENT"); // inside the first section's header
+    CHECK(codes_in("MZ") == "INVALID_ARGUMENT");
+    CHECK(codes_in("") == "INVALID_ARGUMENT");
 }
 
 TEST_CASE("COMPAT-3: PTX runs on every later device whose driver knows its language") {
