@@ -5,12 +5,15 @@
 extern "C" __global__ void swish(const float * x, float * y, float beta, long long n) {
 #if __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.launch_dependents;");
-    asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
     const long long i = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;
-    if (i < n) {
-        y[i] = __fdividef(x[i], 1.0f + __expf(-beta * x[i]));
+    if (i >= n) {
+        return;
     }
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+    y[i] = __fdividef(x[i], 1.0f + __expf(-beta * x[i]));
 }
 
 // rows in reverse order of their elements, each through shared memory; a block a row

@@ -18,9 +18,10 @@ template <int W> __global__ void __launch_bounds__(256) rescale_i8(ggml_ext_cuda
     if (n >= p.N) {
         return;
     }
-    wait_for_work_before();
     const auto * sum = reinterpret_cast<const int32_t *>(reinterpret_cast<const char *>(p.sum) + m * p.sum_stride) + n;
     auto *       dst = reinterpret_cast<float *>(reinterpret_cast<char *>(p.dst) + m * p.dst_stride) + n;
+
+    wait_for_work_before();
 
     const float         x_scale = p.x_scale ? p.x_scale[p.x_scales == 1 ? 0 : m] : 1.0f;
     alignas(16) float   w_scale[W], bias[W], out[W];

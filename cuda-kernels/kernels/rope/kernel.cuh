@@ -145,16 +145,18 @@ template <int V, int UNROLL, typename T> __global__ void __launch_bounds__(256) 
         table_token++;
     }
     const float pair_frequency = frequency(p, pair);
+    // addresses too are made before the wait: parameters take their time when they are first read
+    const auto *  x_first   = reinterpret_cast<const char *>(x_row(p, first_head, position, batch) + lane * V * 4);
+    auto *        dst_first = reinterpret_cast<char *>(dst_row<T>(p, first_head, position, batch) + lane * V * 4);
+    const int64_t x_step = p.args.x_nb1 * rows, dst_step = p.args.dst_nb1 * rows;
     wait_for_work_before();
 
     float4 x[UNROLL][V];
 #pragma unroll
     for (int u = 0; u < UNROLL; u++) {
-        const unsigned head = first_head + u * rows;
 #pragma unroll
         for (int v = 0; v < V; v++) {
-            x[u][v] = present(u) ? reinterpret_cast<const float4 *>(x_row(p, head, position, batch))[lane * V + v]
-                                 : make_float4(0, 0, 0, 0);
+            x[u][v] = present(u) ? reinterpret_cast<const float4 *>(x_first + u * x_step)[v] : make_float4(0, 0, 0, 0);
         }
     }
     float4 weight[V];
@@ -206,7 +208,6 @@ template <int V, int UNROLL, typename T> __global__ void __launch_bounds__(256) 
                                          f.w * factor * weight[v].w);
             }
         }
-        const unsigned head = first_head + u * rows;
 #pragma unroll
         for (int v = 0; v < V; v++) {
             const float4 f = x[u][v];
@@ -226,7 +227,7 @@ template <int V, int UNROLL, typename T> __global__ void __launch_bounds__(256) 
             }
             const float s = p.args.scale;
             if (present(u)) {
-                store4(dst_row<T>(p, head, position, batch) + (lane * V + v) * 4,
+                store4(reinterpret_cast<T *>(dst_first + u * dst_step) + v * 4,
                        make_float4(y.x * s, y.y * s, y.z * s, y.w * s));
             }
         }
