@@ -1,8 +1,11 @@
 #include "kernel.h"
+#include "prefetch.h"
 #include "row_vectors.h"
 #include "vmath.h"
 
 namespace {
+
+constexpr size_t FETCH_ROWS = 8; // so many rows ahead results are fetched, and x twice as many
 
 void turn(float * angles, int64_t n, float * cosines) {
 #if !defined(GGML_EXT_ISA_SCALAR)
@@ -56,10 +59,9 @@ void rest(const ggml_ext_cpu_rope_args & args, const float * x, float * dst, flo
     }
 }
 
-void row(const ggml_ext_cpu_rope_args & args, const rope_table & table, const float * x, float * dst) {
-    const float   factor = args.norm ? norm_factor(args, x) : 1.0f;
-    const float * in     = x + args.rot_first;
-    float *       out    = dst + args.rot_first;
+void rotate(const ggml_ext_cpu_rope_args & args, const rope_table & table, const float * x, float * dst, float factor) {
+    const float * in  = x + args.rot_first;
+    float *       out = dst + args.rot_first;
     const float * own = table.own, *other = table.other; // the compiler takes each store for one that may change the table
     if (args.pairs == GGML_EXT_CPU_ROPE_INTERLEAVED) {
         each_vector(args.d_rot, [&](int64_t i, int n) {
@@ -80,6 +82,26 @@ void row(const ggml_ext_cpu_rope_args & args, const rope_table & table, const fl
     }
 }
 
+void rows(const ggml_ext_cpu_rope_args & args, const rope_table & table, const float * x, float * dst, int64_t heads, bool far) {
+    const char * in     = reinterpret_cast<const char *>(x);
+    char *       out    = reinterpret_cast<char *>(dst);
+    float        factor = args.norm ? norm_factor(args, x) : 1.0f;
+    for (int64_t h = 0; h < heads; h++) {
+        const char * next = in + args.x_nb1;
+        // its root and quotient take long: they are under way while this row is rotated
+        const float next_factor = args.norm && h + 1 < heads ? norm_factor(args, reinterpret_cast<const float *>(next)) : 1.0f;
+        if (far) {
+            const auto bytes = args.d_head * int64_t{sizeof(float)};
+            fetch_to_write(out + FETCH_ROWS * args.dst_nb1, 0, 1, bytes);
+            fetch_to_write(in + 2 * FETCH_ROWS * args.x_nb1, 0, 1, bytes);
+        }
+        rotate(args, table, reinterpret_cast<const float *>(in), reinterpret_cast<float *>(out), factor);
+        in = next;
+        out += args.dst_nb1;
+        factor = next_factor;
+    }
+}
+
 } // namespace
 
-const rope_kernels GGML_EXT_KERNELS(rope) = {turn, row};
+const rope_kernels GGML_EXT_KERNELS(rope) = {turn, rows};

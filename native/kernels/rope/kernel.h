@@ -13,8 +13,9 @@ struct rope_table {
 struct rope_kernels {
     // Angles to their sines, in place, and cosines.
     void (*turn)(float * angles, int64_t n, float * cosines);
-    // One row of one head. The table of a normed row has the weight in it.
-    void (*row)(const ggml_ext_cpu_rope_args & args, const rope_table & table, const float * x, float * dst);
+    // Rows of successive heads of one position. The table of normed rows has the weight in it. Where `far`, the rows behind are fetched.
+    void (*rows)(
+        const ggml_ext_cpu_rope_args & args, const rope_table & table, const float * x, float * dst, int64_t heads, bool far);
 };
 
 GGML_EXT_DECLARE_KERNELS(rope_kernels, rope);

@@ -2,6 +2,8 @@
 
 namespace {
 
+constexpr int64_t LARGE = int64_t{1} << 20; // bytes
+
 bool valid(const ggml_ext_cpu_rope_args & a, int ith, int nth) {
     const bool shape = a.d_head >= 1 && a.n_head >= 1 && a.L >= 1 && a.N >= 1 && a.rot_first >= 0 &&
                        a.rot_first % 2 == 0 && a.d_rot >= 2 && a.d_rot % 2 == 0 && a.rot_first + a.d_rot <= a.d_head;
@@ -33,31 +35,34 @@ int ggml_ext_cpu_rope(
     const rope_table     table   = {memory, memory + args->d_head};
     const rope_node      node    = args->pe ? rope_node{} : rope_node_of(*args);
 
-    const range mine      = share(args->n_head * args->L * args->N, ith, nth);
-    int64_t     table_for = -1; // which (position, batch) the table holds
-    for (int64_t r = mine.begin; r < mine.end; r++) {
-        const size_t head     = static_cast<size_t>(r % args->n_head);
-        const size_t position = static_cast<size_t>(r / args->n_head % args->L);
-        const size_t batch    = static_cast<size_t>(r / args->n_head / args->L);
-        if (r / args->n_head != table_for) {
-            table_for = r / args->n_head;
-            if (args->pe) {
-                fill_from_matrices(*args,
-                                   reinterpret_cast<const char *>(args->pe) + position * args->pe_position +
-                                       batch * args->pe_batch,
-                                   table);
-            } else {
-                fill_from_angles(*args, node, args->angles->positions[position], kernels, memory + 2 * args->d_head, table);
-            }
-            if (args->norm && args->weight) {
-                apply_weight(*args, table);
-            }
+    // rows that follow each other in memory and do not fit into L2
+    const bool far = args->x_nb2 == static_cast<size_t>(args->n_head) * args->x_nb1 &&
+                     args->dst_nb2 == static_cast<size_t>(args->n_head) * args->dst_nb1 &&
+                     args->n_head * args->L * args->d_head * int64_t{sizeof(float)} > LARGE;
+
+    const range mine = share(args->n_head * args->L * args->N, ith, nth);
+    int64_t     heads;
+    for (int64_t r = mine.begin; r < mine.end; r += heads) {
+        const int64_t first    = r % args->n_head;
+        const size_t  position = static_cast<size_t>(r / args->n_head % args->L);
+        const size_t  batch    = static_cast<size_t>(r / args->n_head / args->L);
+        heads                  = args->n_head - first < mine.end - r ? args->n_head - first : mine.end - r;
+        if (args->pe) {
+            fill_from_matrices(*args,
+                               reinterpret_cast<const char *>(args->pe) + position * args->pe_position +
+                                   batch * args->pe_batch,
+                               table);
+        } else {
+            fill_from_angles(*args, node, args->angles->positions[position], kernels, memory + 2 * args->d_head, table);
         }
-        const char * x =
-            reinterpret_cast<const char *>(args->x) + head * args->x_nb1 + position * args->x_nb2 + batch * args->x_nb3;
-        char * dst = reinterpret_cast<char *>(args->dst) + head * args->dst_nb1 + position * args->dst_nb2 +
-                     batch * args->dst_nb3;
-        kernels.row(*args, table, reinterpret_cast<const float *>(x), reinterpret_cast<float *>(dst));
+        if (args->norm && args->weight) {
+            apply_weight(*args, table);
+        }
+        const char * x = reinterpret_cast<const char *>(args->x) + static_cast<size_t>(first) * args->x_nb1 +
+                         position * args->x_nb2 + batch * args->x_nb3;
+        char * dst = reinterpret_cast<char *>(args->dst) + static_cast<size_t>(first) * args->dst_nb1 +
+                     position * args->dst_nb2 + batch * args->dst_nb3;
+        kernels.rows(*args, table, reinterpret_cast<const float *>(x), reinterpret_cast<float *>(dst), heads, far);
     }
     return GGML_EXT_CPU_OK;
 }
