@@ -152,11 +152,11 @@ float exponentials(const block & b, int r, float scale, float * scores, float & 
     const float shift = now == minus_infinity ? 0.0f : now;
     vf          sums  = {};
     for (int64_t j = 0; j < b.keys; j += LANES) {
-        const vf e = exp(load(scores + j) - shift);
+        const vf e = exp_not_positive(load(scores + j) - shift, vf{});
         store(scores + j, e);
         sums += e;
     }
-    const vf    before = exp(set1(most - shift));
+    const vf    before = exp_not_positive(set1(most - shift), vf{});
     const float factor = most == minus_infinity ? 0.0f : before[0];
     most               = now;
     total              = total * factor + sum(sums);

@@ -6,13 +6,8 @@
 
 namespace {
 
-// exp(hi + lo) for |lo| < 0.1, hi + lo clamped to [-128, 89]; hi is used as if exact. NaN stays NaN.
-inline vf exp_sum(vf hi, vf lo) {
-    hi         = min(set1(89.0f), max(set1(-128.0f), hi)); // this order of operands keeps NaN
-    const vf x = min(set1(89.0f), max(set1(-128.0f), hi + lo));
-    const vi n = round_even(x * 1.44269504f);
-    const vf m = to_float(n);
-    // ln 2 in two parts; m times the first is exact
+// exp(hi + lo - m ln 2) for an integer m that leaves no more than ln 2 / 2. ln 2 comes in two parts; m times the first is exact.
+inline vf exp_remainder(vf hi, vf lo, vf m) {
     const vf r = fma(m, set1(-0.693359375f), hi) + fma(m, set1(2.12194440e-4f), lo);
 
     vf p = set1(0.0013813133f);
@@ -20,14 +15,25 @@ inline vf exp_sum(vf hi, vf lo) {
     p    = fma(p, r, set1(0.041668456f));
     p    = fma(p, r, set1(0.16666515f));
     p    = fma(p, r, set1(0.49999994f));
-    p    = fma(p, r * r, r) + 1.0f;
-    // 2^n as two factors, so that neither leaves the exponent range
-    const vi half = n >> 1;
-    return p * from_bits((half + 127) << 23) * from_bits((n - half + 127) << 23);
+    return fma(p, r * r, r) + 1.0f;
 }
 
+// exp(x), x clamped to [-128, 89]. NaN stays NaN.
 inline vf exp(vf x) {
-    return exp_sum(x, vf{});
+    x          = min(set1(89.0f), max(set1(-128.0f), x)); // this order of operands keeps NaN
+    const vi n = round_even(x * 1.44269504f);
+    // 2^n as two factors, so that neither leaves the exponent range
+    const vi half = n >> 1;
+    return exp_remainder(x, vf{}, to_float(n)) * from_bits((half + 127) << 23) * from_bits((n - half + 127) << 23);
+}
+
+// exp(hi + lo) for |lo| < 0.1 and a sum of at most 0; hi is used as if exact. Zero below exp(-87). NaN stays NaN.
+inline vf exp_not_positive(vf hi, vf lo) {
+    const float magic = 12582912.0f; // 1.5 * 2^23: the low bits of a sum with it are the other number, rounded
+    const vf    x     = hi + lo;
+    const vf    n     = fma(x, set1(1.44269504f), set1(magic));
+    const vi    e     = bits(exp_remainder(hi, lo, n - magic)) + (bits(n) << 23);
+    return x >= -87.0f ? from_bits(e) : max(vf{}, x); // in this order of operands NaN stays
 }
 
 #if !defined(GGML_EXT_ISA_SCALAR) // needs a fused fma
@@ -62,7 +68,7 @@ inline vf gelu_erf(vf x) {
     const vf a  = from_bits(bits(x) & 0x7FFFFFFF);
     const vf c  = min(set1(15.0f), a);
     const vf ch = from_bits(bits(c) & ~0xFFF);
-    const vf e  = exp_sum(ch * ch * -0.5f, (c + ch) * (c - ch) * -0.5f);
+    const vf e  = exp_not_positive(ch * ch * -0.5f, (c + ch) * (c - ch) * -0.5f);
     const vf t  = 1.0f / fma(c, set1(0.35f), set1(1.0f));
 
     vf p = set1(-0.029163787f);

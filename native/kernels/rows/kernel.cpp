@@ -84,7 +84,7 @@ void softmax(const ggml_ext_cpu_softmax_args & args, range rows) {
         const vf largest = set1(max_lane(most));
         vf       total   = {};
         each_vector(args.n, [&](int64_t i, int n) {
-            const vf v = only(exp(take(dst + i, n) - largest), n);
+            const vf v = only(exp_not_positive(take(dst + i, n) - largest, vf{}), n);
             put(dst + i, v, n);
             total += v;
         });
