@@ -113,9 +113,12 @@ public final class MiniLmEncoder implements AutoCloseable {
    */
   public synchronized float[][] encode(TokenBatch batch) {
     checkOpen();
-    MiniLmGraph graph = graphOf(batch.length(), batch.sequences());
+    MiniLmGraph graph = graphOf(batch.length(), batch.sequences(), batch.padded());
     graph.ids().setInts(batch.ids());
-    graph.mask().setFloats(batch.attentionMask());
+    Tensor mask = graph.mask();
+    if (mask != null) {
+      mask.setFloats(batch.attentionMask());
+    }
     if (extensions != null) {
       graph.lengths().setInts(batch.lengths());
     } else {
@@ -131,13 +134,13 @@ public final class MiniLmEncoder implements AutoCloseable {
   }
 
   /** The graph of the batch before, where that had the same sizes, or a new one. */
-  private MiniLmGraph graphOf(int length, int sequences) {
+  private MiniLmGraph graphOf(int length, int sequences, boolean padded) {
     MiniLmGraph last = lastGraph;
-    if (last != null && last.mask().ne(0) == length && last.mask().ne(3) == sequences) {
+    if (last != null && last.fits(length, sequences, padded)) {
       return last;
     }
     forgetGraph();
-    MiniLmGraph graph = MiniLmGraph.build(weights, length, sequences, extensions != null);
+    MiniLmGraph graph = MiniLmGraph.build(weights, length, sequences, padded, extensions != null);
     try {
       scheduler.allocate(graph.graph());
     } catch (RuntimeException | Error e) {

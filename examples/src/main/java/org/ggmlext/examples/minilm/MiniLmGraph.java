@@ -24,13 +24,18 @@ import org.jspecify.annotations.Nullable;
  * @param context owns the graph and its tensors, without their memory
  * @param ids {@code [L * B]} I32
  * @param mask {@code [L, L, 1, B]} F16, added to the attention scores: 0, or negative infinity
- *     where the key is padding
+ *     where the key is padding; null for batches without padding
  * @param lengths what the pooling needs: with extensions {@code [B]} I32, the real tokens of each
  *     sequence, else {@code [L, 1, B]} F32, each token's weight in the mean
  * @param embeddings {@code [HIDDEN, B]}
  */
 record MiniLmGraph(
-    Context context, Graph graph, Tensor ids, Tensor mask, Tensor lengths, Tensor embeddings)
+    Context context,
+    Graph graph,
+    Tensor ids,
+    @Nullable Tensor mask,
+    Tensor lengths,
+    Tensor embeddings)
     implements AutoCloseable {
 
   private static final int MAX_NODES = 512;
@@ -38,18 +43,26 @@ record MiniLmGraph(
   /**
    * Builds the graph.
    *
+   * @param padded whether a sequence may be shorter than {@code length}
    * @param extended whether the operators of {@link MiniLmExtensions} are used; they must be
    *     registered
    */
   static MiniLmGraph build(
-      MiniLmWeights<Tensor> weights, int length, int sequences, boolean extended) {
+      MiniLmWeights<Tensor> weights, int length, int sequences, boolean padded, boolean extended) {
     Context context = Context.forGraph(MAX_NODES);
     try {
-      return new Builder(context, length, sequences, extended).build(weights);
+      return new Builder(context, length, sequences, padded, extended).build(weights);
     } catch (RuntimeException | Error e) {
       context.close();
       throw e;
     }
+  }
+
+  /** Whether it was built for a batch of these sizes. */
+  boolean fits(int length, int sequences, boolean padded) {
+    return ids.ne(0) == (long) length * sequences
+        && embeddings.ne(1) == sequences
+        && (mask != null) == padded;
   }
 
   @Override
@@ -63,16 +76,19 @@ record MiniLmGraph(
     private final int sequences;
     private final boolean extended;
     private final Tensor ids;
-    private final Tensor mask;
+    private final @Nullable Tensor mask;
     private final Tensor lengths;
 
-    Builder(Context ggml, int length, int sequences, boolean extended) {
+    Builder(Context ggml, int length, int sequences, boolean padded, boolean extended) {
       this.ggml = ggml;
       this.length = length;
       this.sequences = sequences;
       this.extended = extended;
       ids = ggml.newTensor(Type.I32, (long) length * sequences).name("ids").asInput();
-      mask = ggml.newTensor(Type.F16, length, length, 1, sequences).name("mask").asInput();
+      mask =
+          padded
+              ? ggml.newTensor(Type.F16, length, length, 1, sequences).name("mask").asInput()
+              : null;
       lengths =
           (extended
                   ? ggml.newTensor(Type.I32, sequences)

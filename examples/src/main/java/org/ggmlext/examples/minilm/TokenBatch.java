@@ -69,6 +69,11 @@ public record TokenBatch(int length, int[] lengths, int[] ids) {
     return Arrays.stream(lengths).sum();
   }
 
+  /** Whether a sequence is shorter than {@link #length}. */
+  boolean padded() {
+    return tokens() < length * sequences();
+  }
+
   /**
    * What is added to attention scores, {@code [key, query, 1, sequence]} in ggml's order: 0 for
    * real keys, negative infinity for padding.
