@@ -86,7 +86,10 @@ int remove_implied_edges(const driver & cu, CUgraph graph) {
     }
     std::vector<CUgraphNode> nodes;
     edge_list                edges;
-    if (int status = read_nodes(cu, graph, nodes); status != GGML_EXT_STATUS_SUCCESS || (status = read_edges(cu, graph, edges)) != GGML_EXT_STATUS_SUCCESS) {
+    if (const int status = read_nodes(cu, graph, nodes); status != GGML_EXT_STATUS_SUCCESS) {
+        return status;
+    }
+    if (const int status = read_edges(cu, graph, edges); status != GGML_EXT_STATUS_SUCCESS) {
         return status;
     }
     std::unordered_map<CUgraphNode, size_t> places;
