@@ -5,6 +5,7 @@
 
 #include "kernel.h"
 #include "half.h"
+#include "row_vectors.h"
 #include "vmath.h"
 
 namespace {
@@ -66,12 +67,7 @@ multiply(int64_t depth, const float * a, int64_t a_row, const float * b, float *
 }
 
 inline vf take_row(const char * row, int64_t i, int n, bool half) {
-    const auto * h = reinterpret_cast<const uint16_t *>(row) + i;
-    const auto * f = reinterpret_cast<const float *>(row) + i;
-    if (n == LANES) {
-        return half ? load_half(h) : load(f);
-    }
-    return half ? load_half_n(h, n) : load_n(f, n);
+    return half ? take(reinterpret_cast<const uint16_t *>(row) + i, n) : take(reinterpret_cast<const float *>(row) + i, n);
 }
 
 // out[panel][d][NR]; keys beyond the last are zeros.
@@ -139,7 +135,7 @@ float exponentials(const block & b, int r, float scale, float * scores, float & 
         const int n = static_cast<int>(min64(LANES, b.keys - j));
         vf        s = load(scores + j) * scale;
         if (b.mask != nullptr) {
-            const vf m = n == LANES ? load_half(mask_row(b, r) + j) : load_half_n(mask_row(b, r) + j, n);
+            const vf m = take(mask_row(b, r) + j, n);
             s          = m == minus_infinity ? m : fma(m, set1(b.slope), s);
         }
         for (int i = n; i < LANES; i++) {
@@ -192,15 +188,7 @@ void write(const ggml_ext_cpu_attention_args & args, const memory & m, int64_t r
     for (int64_t r = 0; r < rows; r++) {
         float *     to     = reinterpret_cast<float *>(dst + static_cast<size_t>(r) * args.dst_stride.row);
         const float factor = m.total[r] == 0 ? 0.0f : 1.0f / m.total[r];
-        for (int64_t d = 0; d < args.d_v; d += LANES) {
-            const int n = static_cast<int>(min64(LANES, args.d_v - d));
-            const vf  x = load(m.sums + r * width + d) * factor;
-            if (n == LANES) {
-                store(to + d, x);
-            } else {
-                store_n(to + d, x, n);
-            }
-        }
+        each_vector(args.d_v, [&](int64_t d, int n) { put(to + d, load(m.sums + r * width + d) * factor, n); });
     }
 }
 

@@ -21,12 +21,11 @@ inline vf from_half(vh h) {
     return from_bits(number | ((wide & 0x8000) << 16));
 }
 
-inline vf load_half(const uint16_t * p) {
-    return from_half(*reinterpret_cast<const vh *>(p));
-}
-
 // The first n lanes, the others zero.
-inline vf load_half_n(const uint16_t * p, int n) {
+inline vf take(const uint16_t * p, int n) {
+    if (n == LANES) {
+        return from_half(*reinterpret_cast<const vh *>(p));
+    }
     vh h = {};
     memcpy(&h, p, static_cast<size_t>(n) * sizeof(uint16_t));
     return from_half(h);

@@ -23,7 +23,7 @@ int32_t supports(const ggml_ext_node * node, void * /* user_data */) {
 int32_t match_gelu(const ggml_ext_graph * graph, int32_t first, void * user_data) {
     const ggml_ext_node * product = ggml_ext_graph_node(graph, first);
     const ggml_ext_node * gelu    = ggml_ext_graph_node(graph, first + 1);
-    if (!is_op(gelu, "UNARY") || source(*gelu, 0)->tensor != product->dst->tensor || std::strcmp(unary_name(*gelu), "GELU_ERF") != 0) {
+    if (!is_unary_of(gelu, "GELU_ERF", *product->dst)) {
         return refuse("no GELU_ERF of the product follows");
     }
     if (!is_f32(gelu->dst) || !contiguous(*gelu->dst)) {

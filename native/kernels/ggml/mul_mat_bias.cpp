@@ -32,8 +32,7 @@ int32_t match_bias_gelu(const ggml_ext_graph * graph, int32_t first, void * /* u
     if (match_bias(graph, first) == 0) {
         return 0;
     }
-    if (!is_op(gelu, "UNARY") || source(*gelu, 0)->tensor != ggml_ext_graph_node(graph, first + 1)->dst->tensor ||
-        std::strcmp(unary_name(*gelu), "GELU_ERF") != 0) {
+    if (!is_unary_of(gelu, "GELU_ERF", *ggml_ext_graph_node(graph, first + 1)->dst)) {
         return refuse("no GELU_ERF of the sum follows");
     }
     return is_f32(gelu->dst) && contiguous(*gelu->dst) ? 3 : refuse("the output of GELU_ERF is not contiguous F32");

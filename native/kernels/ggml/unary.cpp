@@ -19,6 +19,10 @@ const char * unary_name(const ggml_ext_node & node) {
     return name_of != nullptr ? name_of(param_i32(node, 0)) : "";
 }
 
+bool is_unary_of(const ggml_ext_node * node, const char * name, const ggml_ext_tensor & x) {
+    return is_op(node, "UNARY") && source(*node, 0)->tensor == x.tensor && std::strcmp(unary_name(*node), name) == 0;
+}
+
 const char * glu_name(const ggml_ext_node & node) {
     static const name_function name_of = find("ggml_glu_op_name");
     return name_of != nullptr ? name_of(param_i32(node, 0)) : "";
