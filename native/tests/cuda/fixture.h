@@ -18,6 +18,12 @@ inline ggml_backend_device * attached_cuda(const cuda_device_options & options =
     return device;
 }
 
+// The device of a program that needs no other.
+inline ggml_backend_device * one_cuda() {
+    static ggml_backend_device * instance = attached_cuda();
+    return instance;
+}
+
 template <typename Service> Service service_of(ggml_backend_device * device, const char * name) {
     auto * reg = stock().base.ggml_backend_dev_backend_reg(device);
     return reinterpret_cast<Service>(stock().base.ggml_backend_reg_get_proc_address(reg, name));

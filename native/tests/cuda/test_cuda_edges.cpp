@@ -11,13 +11,8 @@ using namespace ggml_ext::test;
 
 namespace {
 
-ggml_backend_device * device() {
-    static ggml_backend_device * instance = attached_cuda();
-    return instance;
-}
-
 const cuda::driver & the_driver() {
-    device();
+    one_cuda();
     static const std::shared_ptr<const cuda::driver> instance = cuda::load_driver();
     cuCtxSetCurrent([] {
         CUcontext context = nullptr;
@@ -94,11 +89,11 @@ TEST_CASE("CAP-1: of a recorded plan's edges those that others imply go: its nod
     registration op, kernel;
     cuda_swish   swish;
     REQUIRE_OK(register_swish(op));
-    register_cuda_swish(kernel, device(), swish, GGML_EXT_KERNEL_CAPTURE_SAFE);
+    register_cuda_swish(kernel, one_cuda(), swish, GGML_EXT_KERNEL_CAPTURE_SAFE);
     for (const bool waits : {false, true}) {
         CAPTURE(waits);
         swish.waits = waits;
-        cuda_session        s(device());
+        cuda_session        s(one_cuda());
         cuda_graph::options o;
         o.n_ours = 3;
         cuda_graph graph(o);

@@ -10,11 +10,6 @@ using namespace ggml_ext::test;
 
 namespace {
 
-ggml_backend_device * device() {
-    static ggml_backend_device * instance = attached_cuda();
-    return instance;
-}
-
 // the operator and one kernel of it
 struct registered {
     registration op, kernel;
@@ -22,13 +17,13 @@ struct registered {
 
     explicit registered(uint32_t flags) {
         REQUIRE_OK(register_swish(op));
-        register_cuda_swish(kernel, device(), swish, flags);
+        register_cuda_swish(kernel, one_cuda(), swish, flags);
     }
 };
 
 // a graph in memory of its own, computed without a scheduler; ggml gives it no id
 struct direct_run {
-    cuda_session          session{device()};
+    cuda_session          session{one_cuda()};
     cuda_graph            graph;
     ggml_backend_buffer * buffer;
 
@@ -49,7 +44,7 @@ struct direct_run {
 
 TEST_CASE("CAP-1: the first execution warms up, the second records, later ones replay, with other contents each time") {
     registered          r(SAFE);
-    cuda_session        s(device());
+    cuda_session        s(one_cuda());
     cuda_graph::options o;
     o.n_ours = 3;
     cuda_graph graph(o);
@@ -158,8 +153,8 @@ TEST_CASE("CAP-3: a plan with one unflagged kernel runs step by step, and native
     registration unflagged_op, unflagged_kernel;
     cuda_swish   unflagged;
     REQUIRE_OK(register_swish(unflagged_op, "test.swish.v2"));
-    register_cuda_swish(unflagged_kernel, device(), unflagged, 0, "test.swish.unflagged", "test.swish.v2");
-    cuda_session s(device());
+    register_cuda_swish(unflagged_kernel, one_cuda(), unflagged, 0, "test.swish.unflagged", "test.swish.v2");
+    cuda_session s(one_cuda());
     {
         cuda_graph    graph({});
         float         beta  = 0.5f;
@@ -188,7 +183,7 @@ TEST_CASE("CAP-1: a kernel that fails while its plan is recorded: the plan runs 
         ggml_ext_set_error("not inside a capture");
         return static_cast<int>(status == CU_STREAM_CAPTURE_STATUS_NONE ? GGML_EXT_STATUS_SUCCESS : GGML_EXT_STATUS_UNSUPPORTED);
     };
-    cuda_session s(device());
+    cuda_session s(one_cuda());
     cuda_graph   graph({});
     s.allocate(graph);
     const driver_calls recorded("cuStreamBeginCapture"), launched("cuGraphLaunch");
@@ -206,7 +201,7 @@ TEST_CASE("CAP-1: a kernel that breaks the capture: native code is not called in
         cuStreamSynchronize(stream); // breaks a capture; the kernel does not even notice
         return static_cast<int>(GGML_EXT_STATUS_SUCCESS);
     };
-    cuda_session        s(device());
+    cuda_session        s(one_cuda());
     cuda_graph::options o;
     o.n_ours = 2;
     cuda_graph graph(o);
@@ -229,7 +224,7 @@ TEST_CASE("CAP-1: where the driver refuses a step of recording, the plan runs st
     registered r(SAFE);
     for (const char * function : {"cuStreamBeginCapture", "cuStreamEndCapture", "cuGraphGetNodes", "cuGraphGetEdges", "cuGraphRemoveDependencies", "cuGraphInstantiateWithFlags"}) {
         CAPTURE(function);
-        cuda_session s(device());
+        cuda_session s(one_cuda());
         cuda_graph   graph({});
         s.allocate(graph);
         const driver_calls launched("cuGraphLaunch");
@@ -244,7 +239,7 @@ TEST_CASE("CAP-1: where the driver refuses a step of recording, the plan runs st
 
 TEST_CASE("CAP-1: a launch that fails is reported, not retried") {
     registered   r(SAFE);
-    cuda_session s(device());
+    cuda_session s(one_cuda());
     cuda_graph   graph({});
     s.allocate(graph);
     s.run(graph, 1);
@@ -329,7 +324,7 @@ TEST_CASE("CAP-2: closing a backend with live recordings frees all") {
     registered r(REUSABLE);
     const int  before = fake_cuda_live();
     {
-        cuda_session s(device());
+        cuda_session s(one_cuda());
         cuda_graph   first({}), second({});
         for (const cuda_graph * graph : {&first, &second}) {
             s.allocate(*graph);
@@ -346,7 +341,7 @@ TEST_CASE("CAP-2: closing a backend with live recordings frees all") {
 TEST_CASE("CAP-1: two backends on two threads") {
     registered r(SAFE);
     const auto work = [](int seed) {
-        cuda_session        s(device());
+        cuda_session        s(one_cuda());
         cuda_graph::options o;
         o.n_ours = 2;
         o.ne1    = 2 + seed;
@@ -356,7 +351,7 @@ TEST_CASE("CAP-1: two backends on two threads") {
             s.run(graph, seed + i % 5);
         }
     };
-    device();
+    one_cuda();
     const driver_calls recorded("cuStreamBeginCapture");
     std::thread        other(work, 1);
     work(3);

@@ -9,20 +9,15 @@ using namespace ggml_ext::test;
 
 namespace {
 
-ggml_backend_device * gpu() {
-    static ggml_backend_device * instance = attached_cuda();
-    return instance;
-}
-
 // A module with swish, a kernel that launches from it, a backend, a graph.
 struct launching {
     ggml_ext_cuda_module *  module;
     registered_module_swish r;
-    cuda_session            session{gpu()};
+    cuda_session            session{one_cuda()};
     cuda_graph              graph{{}};
 
     explicit launching(uint32_t flags, const char * entry = SWISH_ENTRY)
-        : module(load_module(gpu(), fake::cubin(entry))), r(gpu(), module, flags) {
+        : module(load_module(one_cuda(), fake::cubin(entry))), r(one_cuda(), module, flags) {
         session.allocate(graph);
     }
     ~launching() {
@@ -188,7 +183,7 @@ TEST_CASE("AOT-1: launched only inside execute, on its thread and its backend") 
     CHECK(ggml_ext_cuda_launch(nullptr, &p) == GGML_EXT_STATUS_INVALID_ARGUMENT);
     CHECK(ggml_ext_cuda_launch(l.session.backend, nullptr) == GGML_EXT_STATUS_INVALID_ARGUMENT);
 
-    cuda_session other(gpu());
+    cuda_session other(one_cuda());
     l.r.swish.change = [&](ggml_ext_cuda_launch_params &, ggml_backend *& backend) { backend = other.backend; };
     l.check_refused("of this backend only");
     l.r.swish.change = nullptr;
@@ -238,7 +233,7 @@ TEST_CASE("AOT-1: recordings outlive the handle; its code goes when the backend 
 
 TEST_CASE("AOT-1: a module that nothing was launched from goes at once") {
     const driver_calls     unloaded("cuModuleUnload");
-    ggml_ext_cuda_module * module = load_module(gpu(), fake::ptx(SWISH_ENTRY));
+    ggml_ext_cuda_module * module = load_module(one_cuda(), fake::ptx(SWISH_ENTRY));
     CHECK(unloaded.count() == 0);
     CHECK_OK(ggml_ext_cuda_module_free(module));
     CHECK(unloaded.count() == 1);
@@ -250,7 +245,7 @@ TEST_CASE("AOT-1: modules load outside capture: in a first execution, and not in
     int               made = 0, refused = 0;
     l.r.swish.first = [&](ggml_backend *) {
         ggml_ext_cuda_module * module = nullptr;
-        const int              status = ggml_ext_cuda_module_load(gpu(), image.data(), image.size(), &module);
+        const int              status = ggml_ext_cuda_module_load(one_cuda(), image.data(), image.size(), &module);
         if (status == GGML_EXT_STATUS_SUCCESS) {
             ++made;
             return ggml_ext_cuda_module_free(module);
@@ -272,7 +267,7 @@ TEST_CASE("AOT-1: modules load outside capture: in a first execution, and not in
 TEST_CASE("AOT-1: two backends on two threads launch from one module, and free it meanwhile") {
     launching  l(SAFE);
     const auto work = [](int seed) {
-        cuda_session        s(gpu());
+        cuda_session        s(one_cuda());
         cuda_graph::options o;
         o.n_ours = 2;
         o.ne1    = 2 + seed;
@@ -286,7 +281,7 @@ TEST_CASE("AOT-1: two backends on two threads launch from one module, and free i
     std::thread       other(work, 1);
     std::thread       maker([&] {
         while (!over) {
-            CHECK_OK(ggml_ext_cuda_module_free(load_module(gpu(), fake::cubin(SWISH_ENTRY))));
+            CHECK_OK(ggml_ext_cuda_module_free(load_module(one_cuda(), fake::cubin(SWISH_ENTRY))));
         }
     });
     work(3);

@@ -16,14 +16,9 @@ using namespace ggml_ext::test;
 
 namespace {
 
-ggml_backend_device * gpu() {
-    static ggml_backend_device * instance = attached_cuda();
-    return instance;
-}
-
 int compile(const char * text, std::vector<const char *> options, ggml_ext_cuda_module *& out, const char * name = "swish.cu") {
     const ggml_ext_cuda_source source{sizeof(source), text, name, static_cast<int32_t>(options.size()), options.data()};
-    return ggml_ext_cuda_module_compile(gpu(), &source, &out);
+    return ggml_ext_cuda_module_compile(one_cuda(), &source, &out);
 }
 
 // must not reach the driver
@@ -31,7 +26,7 @@ void check_refused(const std::string & image, const char * part) {
     CAPTURE(image.size());
     const driver_calls     loaded("cuModuleLoadDataEx");
     ggml_ext_cuda_module * module = nullptr;
-    CHECK(ggml_ext_cuda_module_load(gpu(), image.data(), image.size(), &module) == GGML_EXT_STATUS_INVALID_ARGUMENT);
+    CHECK(ggml_ext_cuda_module_load(one_cuda(), image.data(), image.size(), &module) == GGML_EXT_STATUS_INVALID_ARGUMENT);
     check_message(part);
     CHECK(module == nullptr);
     CHECK(loaded.count() == 0);
@@ -42,14 +37,14 @@ void check_refused(const std::string & image, const char * part) {
 TEST_CASE("AOT-1: a kernel from a cubin, a fat binary, PTX or source text computes in a graph, first, recorded and replayed") {
     const int              before = fake_cuda_live();
     ggml_ext_cuda_module * module = nullptr;
-    SUBCASE("cubin") { module = load_module(gpu(), fake::cubin(SWISH_ENTRY)); }
-    SUBCASE("fat binary") { module = load_module(gpu(), fake::fat_binary(SWISH_ENTRY)); }
-    SUBCASE("PTX") { module = load_module(gpu(), fake::ptx(SWISH_ENTRY)); }
-    SUBCASE("PTX with its zero") { module = load_module(gpu(), fake::ptx(SWISH_ENTRY) + '\0'); }
+    SUBCASE("cubin") { module = load_module(one_cuda(), fake::cubin(SWISH_ENTRY)); }
+    SUBCASE("fat binary") { module = load_module(one_cuda(), fake::fat_binary(SWISH_ENTRY)); }
+    SUBCASE("PTX") { module = load_module(one_cuda(), fake::ptx(SWISH_ENTRY)); }
+    SUBCASE("PTX with its zero") { module = load_module(one_cuda(), fake::ptx(SWISH_ENTRY) + '\0'); }
     SUBCASE("source text") { REQUIRE_OK(compile(SWISH_TEXT, {}, module)); }
     {
-        registered_module_swish r(gpu(), module, REUSABLE);
-        cuda_session            s(gpu());
+        registered_module_swish r(one_cuda(), module, REUSABLE);
+        cuda_session            s(one_cuda());
         cuda_graph::options     o;
         o.n_ours = 3;
         cuda_graph         graph(o);
@@ -70,7 +65,7 @@ TEST_CASE("AOT-1: a kernel from a cubin, a fat binary, PTX or source text comput
 
 TEST_CASE("AOT-1: bytes that are no whole image are refused before the driver reads them") {
     ggml_ext_cuda_module * module = nullptr;
-    CHECK(ggml_ext_cuda_module_load(gpu(), nullptr, 16, &module) == GGML_EXT_STATUS_INVALID_ARGUMENT);
+    CHECK(ggml_ext_cuda_module_load(one_cuda(), nullptr, 16, &module) == GGML_EXT_STATUS_INVALID_ARGUMENT);
     check_message("image is NULL");
     check_refused("", "size is 0");
     check_refused("hello", "they begin with 0x68 0x65 0x6c 0x6c 0x6f ('hello')");
@@ -120,13 +115,13 @@ TEST_CASE("AOT-1: what the driver says of an image reaches the caller") {
     const int              before = fake_cuda_live();
     ggml_ext_cuda_module * module = nullptr;
     const std::string      ptx    = fake::ptx("syntax error");
-    CHECK(ggml_ext_cuda_module_load(gpu(), ptx.data(), ptx.size(), &module) == GGML_EXT_STATUS_FAILED);
+    CHECK(ggml_ext_cuda_module_load(one_cuda(), ptx.data(), ptx.size(), &module) == GGML_EXT_STATUS_FAILED);
     check_message("sm_90");
     check_message("(218)");
     check_message("line 3; fatal: a syntax error");
     fake_cuda_fail_next("cuModuleLoadDataEx", 209);
     const std::string cubin = fake::cubin(SWISH_ENTRY);
-    CHECK(ggml_ext_cuda_module_load(gpu(), cubin.data(), cubin.size(), &module) == GGML_EXT_STATUS_FAILED);
+    CHECK(ggml_ext_cuda_module_load(one_cuda(), cubin.data(), cubin.size(), &module) == GGML_EXT_STATUS_FAILED);
     check_message("(209)");
     CHECK(module == nullptr);
     CHECK(fake_cuda_live() == before);
@@ -172,17 +167,17 @@ TEST_CASE("AOT-1: source text is compiled for the device's own architecture, and
     CHECK(compile(nullptr, {}, module) == GGML_EXT_STATUS_INVALID_ARGUMENT);
     CHECK(compile("", {}, module) == GGML_EXT_STATUS_INVALID_ARGUMENT);
     ggml_ext_cuda_source source{sizeof(source), SWISH_TEXT, nullptr, 2, nullptr};
-    CHECK(ggml_ext_cuda_module_compile(gpu(), &source, &module) == GGML_EXT_STATUS_INVALID_ARGUMENT);
+    CHECK(ggml_ext_cuda_module_compile(one_cuda(), &source, &module) == GGML_EXT_STATUS_INVALID_ARGUMENT);
     check_message("n_options is 2");
     source.struct_size = 0;
-    CHECK(ggml_ext_cuda_module_compile(gpu(), &source, &module) == GGML_EXT_STATUS_INVALID_ARGUMENT);
+    CHECK(ggml_ext_cuda_module_compile(one_cuda(), &source, &module) == GGML_EXT_STATUS_INVALID_ARGUMENT);
     source = {offsetof(ggml_ext_cuda_source, n_options), SWISH_TEXT, nullptr, 7, nullptr}; // an older header, without options
-    REQUIRE_OK(ggml_ext_cuda_module_compile(gpu(), &source, &module));
+    REQUIRE_OK(ggml_ext_cuda_module_compile(one_cuda(), &source, &module));
     CHECK_OK(ggml_ext_cuda_module_free(module));
 }
 
 TEST_CASE("AOT-1: text that is nested deeply compiles on a thread with a stack of one MiB, as those of a JVM") {
-    gpu();
+    one_cuda();
     static int     status = -1;
     pthread_attr_t attributes;
     pthread_t      thread;
@@ -251,13 +246,13 @@ TEST_CASE("AOT-1: only an attached CUDA device has modules") {
     cuda_device_options    second;
     second.bus                  = "0000:02:00.0";
     ggml_backend_device * other = new_cuda_device(second);
-    gpu();
+    one_cuda();
     CHECK(ggml_ext_cuda_module_load(other, image.data(), image.size(), &module) == GGML_EXT_STATUS_INVALID_ARGUMENT);
     check_message("is not attached");
     CHECK(ggml_ext_cuda_module_load(stock().cpu, image.data(), image.size(), &module) == GGML_EXT_STATUS_INVALID_ARGUMENT);
     check_message("is no CUDA device");
     CHECK(ggml_ext_cuda_module_load(nullptr, image.data(), image.size(), &module) == GGML_EXT_STATUS_INVALID_ARGUMENT);
-    CHECK(ggml_ext_cuda_module_load(gpu(), image.data(), image.size(), nullptr) == GGML_EXT_STATUS_INVALID_ARGUMENT);
+    CHECK(ggml_ext_cuda_module_load(one_cuda(), image.data(), image.size(), nullptr) == GGML_EXT_STATUS_INVALID_ARGUMENT);
     check_message("out is NULL");
     REQUIRE_OK(ggml_ext_attach_device(other));
     REQUIRE_OK(ggml_ext_cuda_module_load(other, image.data(), image.size(), &module));
@@ -267,7 +262,7 @@ TEST_CASE("AOT-1: only an attached CUDA device has modules") {
 }
 
 TEST_CASE("AOT-1: a kernel's parameters and limits are told; a stale handle and an unknown name are errors") {
-    ggml_ext_cuda_module *      module = load_module(gpu(), fake::cubin(std::string(SWISH_ENTRY) + ".entry none - 1024 0\n"));
+    ggml_ext_cuda_module *      module = load_module(one_cuda(), fake::cubin(std::string(SWISH_ENTRY) + ".entry none - 1024 0\n"));
     ggml_ext_cuda_function_info info{};
     info.struct_size = sizeof(info);
     REQUIRE_OK(ggml_ext_cuda_module_get_function(module, "swish", &info));
@@ -295,9 +290,9 @@ TEST_CASE("AOT-1: a kernel's parameters and limits are told; a stale handle and 
 }
 
 TEST_CASE("AOT-1: making and freeing a module leaves the thread's current device as it was") {
-    gpu();
+    one_cuda();
     std::thread([] {
-        ggml_ext_cuda_module *      module = load_module(gpu(), fake::cubin(SWISH_ENTRY));
+        ggml_ext_cuda_module *      module = load_module(one_cuda(), fake::cubin(SWISH_ENTRY));
         ggml_ext_cuda_function_info info{};
         info.struct_size = sizeof(info);
         CHECK_OK(ggml_ext_cuda_module_get_function(module, "swish", &info));

@@ -9,11 +9,6 @@ using namespace ggml_ext::test;
 
 namespace {
 
-ggml_backend_device * device() {
-    static ggml_backend_device * instance = attached_cuda();
-    return instance;
-}
-
 struct registered {
     registration op, kernel;
     cuda_swish   swish;
@@ -21,13 +16,13 @@ struct registered {
     explicit registered(uint32_t flags, size_t workspace = 0) {
         swish.workspace = workspace;
         REQUIRE_OK(register_swish(op));
-        register_cuda_swish(kernel, device(), swish, flags);
+        register_cuda_swish(kernel, one_cuda(), swish, flags);
     }
 };
 
 // One scheduler, in which graphs are built anew. Old ones stay, so that no tensor is where an earlier one was.
 struct rebuilding {
-    cuda_session           session{device()};
+    cuda_session           session{one_cuda()};
     std::deque<cuda_graph> graphs;
 
     // builds a graph and computes it so often; returns how many recordings were launched
@@ -44,7 +39,7 @@ struct rebuilding {
 
 // One graph whose plan ends whenever the graph is changed.
 struct replanned {
-    cuda_session session{device()};
+    cuda_session session{one_cuda()};
     cuda_graph   graph{{}};
 
     // plan number i, computed so often; returns how many recordings were launched
@@ -123,7 +118,7 @@ TEST_CASE("CAP-2: nor one with other addresses or another kernel") {
         desc.user_data   = &swish;
         desc.supports    = supports_f32;
         desc.execute     = execute_cuda_swish;
-        REQUIRE_OK(ggml_ext_register_kernel_ex(device(), &desc, REUSABLE, &better.handle));
+        REQUIRE_OK(ggml_ext_register_kernel_ex(one_cuda(), &desc, REUSABLE, &better.handle));
         CHECK(s.run({}, 1) == 0);
         CHECK(swish.calls == 1);
         s.session.close();
