@@ -104,11 +104,12 @@ inline float sum(vf v) {
 inline int32_t max_lane(vi v) {
     int32_t lanes[LANES];
     store(lanes, v);
-    int32_t m = lanes[0];
-    for (int i = 1; i < LANES; i++) {
-        m = lanes[i] > m ? lanes[i] : m;
+    for (int w = LANES / 2; w > 0; w /= 2) {
+        for (int i = 0; i < w; i++) {
+            lanes[i] = lanes[i] > lanes[i + w] ? lanes[i] : lanes[i + w];
+        }
     }
-    return m;
+    return lanes[0];
 }
 
 inline float max_lane(vf v) {

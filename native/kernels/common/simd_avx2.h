@@ -32,12 +32,27 @@ inline vf swap_pairs(vf v) {
     return vf(_mm256_permute_ps(__m256(v), 0xB1));
 }
 
+// a0 b0 a1 b1 ... in two vectors, for each four lanes
+inline void interleave_fours(vf a, vf b, vf & low, vf & high) {
+    low  = vf(_mm256_unpacklo_ps(__m256(a), __m256(b)));
+    high = vf(_mm256_unpackhi_ps(__m256(a), __m256(b)));
+}
+
 // a0 b0 a1 b1 ... in two vectors
 inline void interleave(vf a, vf b, vf & low, vf & high) {
-    const __m256 even = _mm256_unpacklo_ps(__m256(a), __m256(b)); // unpack works on each 128-bit half
-    const __m256 odd  = _mm256_unpackhi_ps(__m256(a), __m256(b));
-    low               = vf(_mm256_permute2f128_ps(even, odd, 0x20));
-    high              = vf(_mm256_permute2f128_ps(even, odd, 0x31));
+    vf even, odd;
+    interleave_fours(a, b, even, odd);
+    low  = vf(_mm256_permute2f128_ps(__m256(even), __m256(odd), 0x20));
+    high = vf(_mm256_permute2f128_ps(__m256(even), __m256(odd), 0x31));
+}
+
+// Fours of lanes 0..7 to vectors 0 1 2 3 0 1 2 3.
+inline void deal_fours(vf & a, vf & b, vf & c, vf & d) {
+    const __m256 a0 = __m256(a), b0 = __m256(b), c0 = __m256(c), d0 = __m256(d);
+    a = vf(_mm256_insertf128_ps(a0, _mm256_castps256_ps128(c0), 1));
+    b = vf(_mm256_permute2f128_ps(a0, c0, 0x31));
+    c = vf(_mm256_insertf128_ps(b0, _mm256_castps256_ps128(d0), 1));
+    d = vf(_mm256_permute2f128_ps(b0, d0, 0x31));
 }
 
 inline void store_i8(int8_t * p, vi a, vi b, vi c, vi d) {

@@ -39,6 +39,22 @@ inline void interleave(vf a, vf b, vf & low, vf & high) {
     high                = vf(_mm512_permutex2var_ps(__m512(a), _mm512_add_epi32(first, _mm512_set1_epi32(8)), __m512(b)));
 }
 
+// a0 b0 a1 b1 ... in two vectors, for each four lanes
+inline void interleave_fours(vf a, vf b, vf & low, vf & high) {
+    low  = vf(_mm512_unpacklo_ps(__m512(a), __m512(b)));
+    high = vf(_mm512_unpackhi_ps(__m512(a), __m512(b)));
+}
+
+// Fours of lanes 0..15 to vectors 0 1 2 3 0 1 2 3 ...
+inline void deal_fours(vf & a, vf & b, vf & c, vf & d) {
+    const __m512 ab01 = _mm512_shuffle_f32x4(__m512(a), __m512(b), 0x44), ab23 = _mm512_shuffle_f32x4(__m512(a), __m512(b), 0xEE);
+    const __m512 cd01 = _mm512_shuffle_f32x4(__m512(c), __m512(d), 0x44), cd23 = _mm512_shuffle_f32x4(__m512(c), __m512(d), 0xEE);
+    a = vf(_mm512_shuffle_f32x4(ab01, cd01, 0x88));
+    b = vf(_mm512_shuffle_f32x4(ab01, cd01, 0xDD));
+    c = vf(_mm512_shuffle_f32x4(ab23, cd23, 0x88));
+    d = vf(_mm512_shuffle_f32x4(ab23, cd23, 0xDD));
+}
+
 inline void store_i8(int8_t * p, vi a, vi b, vi c, vi d) {
     __m128i * out = reinterpret_cast<__m128i *>(p);
     _mm_storeu_si128(out, _mm512_cvtepi32_epi8(__m512i(a)));

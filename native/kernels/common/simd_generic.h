@@ -40,6 +40,13 @@ inline void interleave(vf a, vf b, vf & low, vf & high) {
     high = vf{a[2], b[2], a[3], b[3]};
 }
 
+inline void interleave_fours(vf a, vf b, vf & low, vf & high) {
+    interleave(a, b, low, high);
+}
+
+// Fours of lanes to vectors 0 1 2 3.
+inline void deal_fours(vf &, vf &, vf &, vf &) {}
+
 // Four vectors of integers within [-128, 127] to 4*LANES bytes.
 inline void store_i8(int8_t * p, vi a, vi b, vi c, vi d) {
     for (int i = 0; i < LANES; i++) {

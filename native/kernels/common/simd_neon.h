@@ -37,6 +37,13 @@ inline void interleave(vf a, vf b, vf & low, vf & high) {
     high = vf(vzip2q_f32(float32x4_t(a), float32x4_t(b)));
 }
 
+inline void interleave_fours(vf a, vf b, vf & low, vf & high) {
+    interleave(a, b, low, high);
+}
+
+// Fours of lanes to vectors 0 1 2 3.
+inline void deal_fours(vf &, vf &, vf &, vf &) {}
+
 // Four vectors of integers within [-128, 127] to 4*LANES bytes.
 inline void store_i8(int8_t * p, vi a, vi b, vi c, vi d) {
     const int16x8_t ab = vcombine_s16(vmovn_s32(int32x4_t(a)), vmovn_s32(int32x4_t(b)));

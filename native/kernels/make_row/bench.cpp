@@ -13,8 +13,9 @@ void make_row_bench() {
     const int64_t      shapes[][3] = {{16, 384, 64}, {128, 1536, 256}, {512, 1536, 256}, {512, 4096, 256}, {4096, 4096, 256}};
     for (const auto & [M, K, G] : shapes) {
         const size_t        k = static_cast<size_t>(K), size = static_cast<size_t>(M * K);
-        std::vector<float>  x(size), y(size, 0.7f), made(size), row(k), scratch(k), weight(k, 1.1f), scale(static_cast<size_t>(M));
+        std::vector<float>  x(size), y(size, 0.7f), made(size), row(k), weight(k, 1.1f), scale(static_cast<size_t>(M));
         std::vector<int8_t> q(size);
+        std::vector<char>   scratch(ggml_ext_cpu_quantize_i8_scratch_size(K, G));
         for (size_t i = 0; i < size; i++) {
             x[i] = static_cast<float>(i * 2654435761u % 1000) / 250.0f - 2.0f;
         }
@@ -27,7 +28,7 @@ void make_row_bench() {
         const auto quantize = [&](const float * from, int64_t m, int64_t rows) {
             const ggml_ext_cpu_quantize_i8_args args = {
                 rows, K, G, rows, from, k * sizeof(float), &q[static_cast<size_t>(m) * k], k, &scale[static_cast<size_t>(m)]};
-            ggml_ext_cpu_quantize_i8(&args, scratch.data(), k * sizeof(float), 0, 1);
+            ggml_ext_cpu_quantize_i8(&args, scratch.data(), scratch.size(), 0, 1);
         };
         for (int kind = GGML_EXT_CPU_ROW_SCALE; kind <= GGML_EXT_CPU_ROW_RMS_NORM; kind++) {
             const auto t = bench::interleaved({{"two passes",

@@ -14,8 +14,8 @@ void quantize_i8_bench() {
             if (K % group != 0) {
                 continue;
             }
-            std::vector<float> x(static_cast<size_t>(M * K)), copy(x.size()), scale(static_cast<size_t>(M)),
-                scratch(static_cast<size_t>(K));
+            std::vector<float> x(static_cast<size_t>(M * K)), copy(x.size()), scale(static_cast<size_t>(M));
+            std::vector<char>  scratch(ggml_ext_cpu_quantize_i8_scratch_size(K, group));
             for (size_t i = 0; i < x.size(); i++) {
                 x[i] = static_cast<float>(i % 1000) - 500;
             }
@@ -24,7 +24,7 @@ void quantize_i8_bench() {
                 M, K, group, M, x.data(), static_cast<size_t>(K) * 4, q.data(), static_cast<size_t>(K), scale.data()};
 
             const auto t = bench::interleaved(
-                {{"ours", [&] { ggml_ext_cpu_quantize_i8(&args, scratch.data(), scratch.size() * 4, 0, 1); }},
+                {{"ours", [&] { ggml_ext_cpu_quantize_i8(&args, scratch.data(), scratch.size(), 0, 1); }},
                  {"memcpy", [&] { std::memcpy(copy.data(), x.data(), x.size() * 4); }}});
             std::printf("| %ld | %ld | %ld | %.1f | %.1f | %.2f | %.1f |\n", static_cast<long>(M), static_cast<long>(K),
                         static_cast<long>(group), 1e6 * t[0], 1e6 * t[1], t[0] / t[1],

@@ -19,10 +19,11 @@ void quantize_i8_errors() {
     for (const auto & [M, K, group] : shapes) {
         const auto                          x = test::uniform(static_cast<size_t>(M * K), 1);
         std::vector<int8_t>                 q(static_cast<size_t>(M * K));
-        std::vector<float>                  scale(static_cast<size_t>(M)), scratch(static_cast<size_t>(K));
+        std::vector<float>                  scale(static_cast<size_t>(M));
+        std::vector<char>                   scratch(ggml_ext_cpu_quantize_i8_scratch_size(K, group));
         const ggml_ext_cpu_quantize_i8_args args = {
             M, K, group, M, x.data(), static_cast<size_t>(K) * 4, q.data(), static_cast<size_t>(K), scale.data()};
-        ggml_ext_cpu_quantize_i8(&args, scratch.data(), scratch.size() * 4, 0, 1);
+        ggml_ext_cpu_quantize_i8(&args, scratch.data(), scratch.size(), 0, 1);
         test::error e;
         for (int64_t m = 0; m < M; m++) {
             const auto   y        = reference::rotate(&x[static_cast<size_t>(m * K)], K, group);

@@ -1,159 +1,137 @@
 #pragma once
 
 // The fast transform: y = H4 x for four values is y[i] = (x[0] + x[1] + x[2] + x[3]) / 2 - x[3 - i], applied to
-// each base-4 digit of the index in turn. Digit 0 lies within four lanes, digit 1 within a vector or across
-// vectors, digits 2 and 3 across vectors.
+// each base-4 digit of the index in turn, the highest first. The four values always lie in four vectors.
 
 #include "simd.h"
 
 namespace {
 
-inline void h4(vf & a, vf & b, vf & c, vf & d) {
-    const vf s = (a + b) + (c + d), half = set1(0.5f);
-    const vf y0 = fma(s, half, -d), y1 = fma(s, half, -c), y2 = fma(s, half, -b), y3 = fma(s, half, -a);
-    a = y0;
-    b = y1;
-    c = y2;
-    d = y3;
+// A row is rotated in tiles and left in their order: vector c of a tile's four has the floats whose last digit is c.
+constexpr int TILE = 4 * LANES;
+
+// Where float i of a row lies among the tiles.
+inline int64_t place(int64_t i) {
+    const int64_t in_tile = i % TILE;
+    return i - in_tile + in_tile % 4 * LANES + in_tile / 4;
 }
 
-#if defined(GGML_EXT_ISA_AVX512)
-
-inline vf h4_lanes(vf v) {
-    vf s = v + swap_pairs(v);
-    s += vf(_mm512_permute_ps(__m512(s), 0x4E));
-    return fma(s, set1(0.5f), -vf(_mm512_permute_ps(__m512(v), 0x1B)));
-}
-
-inline void h4_digit1(vf * r) {
-    const __m512 v = __m512(r[0]);
-    vf           s = r[0] + vf(_mm512_shuffle_f32x4(v, v, 0xB1));
-    s += vf(_mm512_shuffle_f32x4(__m512(s), __m512(s), 0x4E));
-    r[0] = fma(s, set1(0.5f), -vf(_mm512_shuffle_f32x4(v, v, 0x1B)));
-}
-
-#elif defined(GGML_EXT_ISA_AVX2)
-
-inline vf h4_lanes(vf v) {
-    vf s = v + swap_pairs(v);
-    s += vf(_mm256_permute_ps(__m256(s), 0x4E));
-    return fma(s, set1(0.5f), -vf(_mm256_permute_ps(__m256(v), 0x1B)));
-}
-
-inline vf swap_halves(vf v) {
-    return vf(_mm256_permute2f128_ps(__m256(v), __m256(v), 1));
-}
-
-inline void h4_digit1(vf * r) {
-    vf s = r[0] + r[1];
-    s += swap_halves(s);
-    const vf y0 = fma(s, set1(0.5f), -swap_halves(r[1]));
-    r[1]        = fma(s, set1(0.5f), -swap_halves(r[0]));
-    r[0]        = y0;
-}
-
-#else
-
-inline vf h4_lanes(vf v) {
-    vf s = v + swap_pairs(v);
-    s += GGML_EXT_LANES(s, 2, 3, 0, 1);
-    return fma(s, set1(0.5f), -GGML_EXT_LANES(v, 3, 2, 1, 0));
-}
-
-inline void h4_digit1(vf * r) {
-    h4(r[0], r[1], r[2], r[3]);
-}
-
-#endif
-
-constexpr int V16 = 16 / LANES; // vectors of 16 floats
-
-inline void rotate4(vf * r) {
-    r[0] = h4_lanes(r[0]);
-}
-
-inline void rotate16(vf * r) {
+// N vectors, of which those D apart differ in one digit.
+template <int N, int D> inline void h4(vf * r) {
+    const vf half = set1(0.5f);
 #pragma GCC unroll 4
-    for (int i = 0; i < V16; i++) {
-        r[i] = h4_lanes(r[i]);
+    for (int i = 0; i < N / 4; i++) {
+        vf *     x  = r + i / D * 4 * D + i % D;
+        const vf s  = (x[0] + x[D]) + (x[2 * D] + x[3 * D]);
+        const vf y0 = fma(s, half, -x[3 * D]), y1 = fma(s, half, -x[2 * D]);
+        x[3 * D] = fma(s, half, -x[0]);
+        x[2 * D] = fma(s, half, -x[D]);
+        x[0]     = y0;
+        x[D]     = y1;
     }
-    h4_digit1(r);
 }
 
-inline void rotate64(vf * r) {
-#pragma GCC unroll 4
-    for (int i = 0; i < 4; i++) {
-        rotate16(r + i * V16);
+template <int N> inline void load_vectors(const float * x, int distance, vf * r) {
+#pragma GCC                  unroll 16
+    for (int i = 0; i < N; i++) {
+        r[i] = load(x + i * distance);
+    }
+}
+
+template <int N> inline void store_vectors(const vf * r, float * y, int distance) {
+#pragma GCC                  unroll 16
+    for (int i = 0; i < N; i++) {
+        store(y + i * distance, r[i]);
+    }
+}
+
+// Digit 3 of 256 floats.
+inline void rotate_digit3(const float * x, float * y) {
+    for (int i = 0; i < 64; i += LANES) {
+        vf r[4];
+        load_vectors<4>(x + i, 64, r);
+        h4<4, 1>(r);
+        store_vectors<4>(r, y + i, 64);
+    }
+}
+
+// Digits 2, of 64 floats, and 1, or digit 1 of a tile alone.
+template <bool digit2> inline void rotate_digits21(const float * x, float * y) {
+    constexpr int N = digit2 ? 64 / LANES : 4;
+    vf            r[N];
+    load_vectors<N>(x, LANES, r);
+    if (digit2) {
+        h4<N, N / 4>(r);
     }
 #pragma GCC unroll 4
-    for (int i = 0; i < V16; i++) {
-        h4(r[i], r[i + V16], r[i + 2 * V16], r[i + 3 * V16]);
+    for (int i = 0; i < N; i += 4) {
+        deal_fours(r[i], r[i + 1], r[i + 2], r[i + 3]);
     }
+    h4<N, 1>(r);
+    store_vectors<N>(r, y, LANES);
 }
 
 inline vi magnitude(vf v) {
     return bits(v) & 0x7FFFFFFF;
 }
 
-// n vectors at x through f to y; the largest magnitude, as bits, into most.
-template <int N, void f(vf *)> inline void rotate_store(const float * x, float * y, vi & most) {
-    vf r[N];
-#pragma GCC unroll 16
-    for (int i = 0; i < N; i++) {
-        r[i] = load(x + i * LANES);
+// Digit 0 of a tile, of which digit 1 is dealt to vectors already or not; the largest magnitudes, as bits, into most.
+template <bool dealt> inline void rotate_digit0(const float * x, float * y, vi & most) {
+    vf r[4], even[2], odd[2];
+    load_vectors<4>(x, LANES, r);
+    if (!dealt) {
+        deal_fours(r[0], r[1], r[2], r[3]);
     }
-    f(r);
-#pragma GCC unroll 16
-    for (int i = 0; i < N; i++) {
-        store(y + i * LANES, r[i]);
-        most = max(most, magnitude(r[i]));
+    interleave_fours(r[0], r[2], even[0], even[1]);
+    interleave_fours(r[1], r[3], odd[0], odd[1]);
+    interleave_fours(even[0], odd[0], r[0], r[1]);
+    interleave_fours(even[1], odd[1], r[2], r[3]);
+    h4<4, 1>(r);
+    store_vectors<4>(r, y, LANES);
+    most = max(most, max(max(magnitude(r[0]), magnitude(r[1])), max(magnitude(r[2]), magnitude(r[3]))));
+}
+
+// n floats, whole groups and tiles, that stay in the L1 cache from pass to pass. A pass for a digit or two has chains
+// of operations so short that the processor overlaps them; all digits in one were slower.
+template <int GROUP> inline void rotate_floats(const float * x, float * y, int64_t n, vi & most) {
+    if (GROUP == 256) {
+        for (int64_t i = 0; i < n; i += 256) {
+            rotate_digit3(x + i, y + i);
+        }
+        x = y;
+    }
+    if (GROUP >= 16) {
+        for (int64_t i = 0; i < n; i += GROUP == 16 ? TILE : 64) {
+            rotate_digits21<(GROUP > 16)>(x + i, y + i);
+        }
+        x = y;
+    }
+    for (int64_t i = 0; i < n; i += TILE) {
+        rotate_digit0<(GROUP >= 16)>(x + i, y + i, most);
     }
 }
 
-// Rotates a row of k floats; the result is the largest magnitude's bits (a NaN's are the largest of all).
-inline int32_t rotate_row(const float * x, float * y, int64_t k, int64_t group) {
-    vi most = {};
-    switch (group) {
-        case 4: {
-            const int64_t whole = k / LANES * LANES;
-            for (int64_t i = 0; i < whole; i += LANES) {
-                rotate_store<1, rotate4>(x + i, y + i, most);
-            }
-            const vf v = h4_lanes(load_n(x + whole, static_cast<int>(k - whole)));
-            store_n(y + whole, v, static_cast<int>(k - whole));
-            most = max(most, magnitude(v));
-            break;
-        }
-        case 16:
-            for (int64_t i = 0; i < k; i += 16) {
-                rotate_store<V16, rotate16>(x + i, y + i, most);
-            }
-            break;
-        case 64:
-            for (int64_t i = 0; i < k; i += 64) {
-                rotate_store<4 * V16, rotate64>(x + i, y + i, most);
-            }
-            break;
-        default:
-            for (int64_t i = 0; i < k; i += 256) {
-                vi inner = {};
-                for (int j = 0; j < 256; j += 64) {
-                    rotate_store<4 * V16, rotate64>(x + i + j, y + i + j, inner);
-                }
-                for (int j = 0; j < 64; j += LANES) {
-                    float * p = y + i + j;
-                    vf      a = load(p), b = load(p + 64), c = load(p + 128), d = load(p + 192);
-                    h4(a, b, c, d);
-                    store(p, a);
-                    store(p + 64, b);
-                    store(p + 128, c);
-                    store(p + 192, d);
-                    most = max(max(max(most, magnitude(a)), magnitude(b)), max(magnitude(c), magnitude(d)));
-                }
-            }
-            break;
+// y has room for whole tiles. The largest lane of the result is the largest magnitude's bits (a NaN's are the largest of all).
+template <int GROUP> inline vi rotate_row(const float * x, float * y, int64_t k) {
+    constexpr int BLOCK = 2048;
+    vi            most  = {};
+    const int64_t whole = k / TILE * TILE;
+    for (int64_t i = 0; i < whole; i += BLOCK) {
+        rotate_floats<GROUP>(x + i, y + i, min64(BLOCK, whole - i), most);
     }
-    return max_lane(most);
+    if (whole < k) {
+        memset(y + whole, 0, TILE * sizeof(float));
+        memcpy(y + whole, x + whole, static_cast<size_t>(k - whole) * sizeof(float));
+        rotate_floats<GROUP>(y + whole, y + whole, TILE, most);
+    }
+    return most;
+}
+
+inline vi rotate_row(const float * x, float * y, int64_t k, int64_t group) {
+    return group == 4    ? rotate_row<4>(x, y, k)
+           : group == 16 ? rotate_row<16>(x, y, k)
+           : group == 64 ? rotate_row<64>(x, y, k)
+                         : rotate_row<256>(x, y, k);
 }
 
 } // namespace

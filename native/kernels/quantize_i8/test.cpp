@@ -89,6 +89,61 @@ TEST_CASE("I8-2: K that is no multiple of a vector, and the long rows of users")
     }
 }
 
+TEST_CASE("I8-2: a row of any number of groups, alone, and rows longer than what is rotated at a time") {
+    for (int64_t group : {4, 16}) {
+        for (int64_t groups = 1; groups <= 33; groups++) {
+            check(test::uniform(static_cast<size_t>(group * groups), static_cast<unsigned>(groups)), 1, group * groups, group);
+        }
+    }
+    for (int64_t group : {4, 16, 64, 256}) {
+        check(test::uniform(static_cast<size_t>(3 * (2048 + group)), 10), 3, 2048 + group, group);
+    }
+}
+
+TEST_CASE("I8-2: a row's bytes and scale depend on nothing but the row") {
+    for (int64_t group : {1, 4, 16, 64, 256}) {
+        const int64_t      M = 7, K = 768;
+        std::vector<float> x = test::uniform(static_cast<size_t>(M * K), 11);
+        x[2 * 768 + 5]       = NAN;
+        for (size_t i = 0; i < 768; i++) {
+            x[3 * 768 + i] = 0.0f;
+            x[5 * 768 + i] *= 1e-39f;
+        }
+        const packed together = quantize(x, M, K, group, 0, 2);
+        for (int64_t m = 0; m < M; m++) {
+            const std::vector<float> row(x.begin() + m * K, x.begin() + (m + 1) * K);
+            const packed             alone = quantize(row, 1, K, group);
+            CAPTURE(group);
+            CAPTURE(m);
+            CHECK(std::memcmp(alone.row(0), together.row(m), static_cast<size_t>(K)) == 0);
+            CHECK((alone.scale(0) == together.scale(m) || (m == 2 && std::isnan(alone.scale(0)) && std::isnan(together.scale(m)))));
+        }
+    }
+}
+
+TEST_CASE("I8-2: the largest magnitude of a row is 127, whatever its size") {
+    for (int exponent = -120; exponent < 127; exponent++) { // from scales whose reciprocal is just finite
+        for (float mantissa : {1.0f, 1.17f, 1.5f, 1.7f, 1.9999999f}) {
+            const float        largest = std::ldexp(mantissa, exponent);
+            std::vector<float> x       = {largest, -largest, largest / 4, 0};
+            const packed       p       = quantize(x, 1, 4, 1);
+            CAPTURE(exponent);
+            CAPTURE(mantissa);
+            CHECK(std::fabs(p.scale(0) / (largest / 127.0) - 1) < 1e-6);
+            CHECK(p.row(0)[0] == 127);
+            CHECK(p.row(0)[1] == -127);
+            CHECK(p.row(0)[2] == 32);
+            CHECK(p.row(0)[3] == 0);
+            // H4 times (v, 0, 0, 0) is (v, v, v, -v) / 2
+            x              = {largest, 0, 0, 0};
+            const packed r = quantize(x, 1, 4, 4);
+            for (int i = 0; i < 4; i++) {
+                CHECK(r.row(0)[i] == (i < 3 ? 127 : -127));
+            }
+        }
+    }
+}
+
 TEST_CASE("I8-2: strided rows, row counts around the padding, several threads") {
     for (int64_t M : {1, 2, 3, 4, 5, 9}) {
         for (int nth : {1, 2, 3}) {
@@ -117,7 +172,7 @@ TEST_CASE("I8-2: rounding is half to even") {
 }
 
 TEST_CASE("I8-2: a zero row, one outlier, tiny and huge rows") {
-    for (int64_t group : {1, 64}) {
+    for (int64_t group : {1, 4, 16, 64}) {
         std::vector<float> x(5 * 64, 0.0f);
         x[64 + 3] = 1e30f; // row 1: an outlier alone
         for (size_t i = 0; i < 64; i++) {
@@ -162,14 +217,16 @@ TEST_CASE("I8-2: a row with NaN or an infinity has scale NaN and zeros; its neig
 }
 
 TEST_CASE("I8-2: bad input is a status") {
-    std::vector<float>                  x(256), scale(1), scratch(256);
+    const size_t                        size = ggml_ext_cpu_quantize_i8_scratch_size(256, 64);
+    std::vector<char>                   scratch(size);
+    std::vector<float>                  x(256), scale(1);
     std::vector<int8_t>                 q(4 * 256);
     const ggml_ext_cpu_quantize_i8_args good = {1, 256, 64, 4, x.data(), 1024, q.data(), 256, scale.data()};
 
     auto with = [&](auto change) {
         ggml_ext_cpu_quantize_i8_args a = good;
         change(a);
-        return ggml_ext_cpu_quantize_i8(&a, scratch.data(), 1024, 0, 1);
+        return ggml_ext_cpu_quantize_i8(&a, scratch.data(), size, 0, 1);
     };
     CHECK(with([](auto &) {}) == GGML_EXT_CPU_OK);
     CHECK(with([](auto & a) { a.group = 8; }) == GGML_EXT_CPU_INVALID_ARGUMENT);
@@ -177,6 +234,6 @@ TEST_CASE("I8-2: bad input is a status") {
     CHECK(with([](auto & a) { a.padded_rows = 0; }) == GGML_EXT_CPU_INVALID_ARGUMENT);
     CHECK(with([](auto & a) { a.q_stride = 255; }) == GGML_EXT_CPU_INVALID_ARGUMENT);
     CHECK(with([](auto & a) { a.scale = nullptr; }) == GGML_EXT_CPU_INVALID_ARGUMENT);
-    CHECK(ggml_ext_cpu_quantize_i8(&good, scratch.data(), 1023, 0, 1) == GGML_EXT_CPU_SMALL_BUFFER);
-    CHECK(ggml_ext_cpu_quantize_i8(&good, nullptr, 1024, 0, 1) == GGML_EXT_CPU_INVALID_ARGUMENT);
+    CHECK(ggml_ext_cpu_quantize_i8(&good, scratch.data(), size - 1, 0, 1) == GGML_EXT_CPU_SMALL_BUFFER);
+    CHECK(ggml_ext_cpu_quantize_i8(&good, nullptr, size, 0, 1) == GGML_EXT_CPU_INVALID_ARGUMENT);
 }
