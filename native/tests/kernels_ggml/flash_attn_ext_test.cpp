@@ -31,17 +31,19 @@ struct problem {
     float   max_bias   = 0;
     float   softcap    = 0;
     bool    sinks      = false;
-    bool    interleave = true; // heads inside a token's row, seen through PERMUTE
+    bool    interleave = true;  // heads inside a token's row, seen through PERMUTE
+    bool    fused      = false; // q, k and v of a token one after the other in one row; sizes and numbers of heads are the same
 };
 
 struct attention {
-    ggml_tensor *q, *k, *v, *mask = nullptr, *sinks = nullptr, *y;
+    ggml_tensor *q, *k, *v, *qkv = nullptr, *mask = nullptr, *sinks = nullptr, *y;
     problem      p;
 
     attention(model & b, const problem & of) : p(of) {
-        q                   = rows(b, F32, p.d_k, p.heads, p.queries);
-        k                   = rows(b, p.kv_type, p.d_k, p.kv_heads, p.keys);
-        v                   = rows(b, p.kv_type, p.d_v, p.kv_heads, p.keys);
+        qkv                 = p.fused ? rows(b, F32, p.d_k, 3 * p.heads, p.queries) : nullptr;
+        q                   = p.fused ? part(b, 0) : rows(b, F32, p.d_k, p.heads, p.queries);
+        k                   = p.fused ? part(b, 1) : rows(b, p.kv_type, p.d_k, p.kv_heads, p.keys);
+        v                   = p.fused ? part(b, 2) : rows(b, p.kv_type, p.d_v, p.kv_heads, p.keys);
         mask                = p.mask ? b.typed_input(F16, {p.keys, p.queries}) : nullptr;
         const auto heads_of = [&](ggml_tensor * t) { return p.interleave ? b.g.ggml_permute(b.ctx, t, 0, 2, 1, 3) : t; };
         y                   = resolve<ggml_tensor * (*) (ggml_context *, ggml_tensor *, ggml_tensor *, ggml_tensor *, ggml_tensor *, float, float, float)>(
@@ -52,9 +54,13 @@ struct attention {
         }
         b.expand(y);
         b.allocate();
-        put(b, q, 1);
-        put(b, k, 2);
-        put(b, v, 3);
+        if (p.fused) {
+            put(b, qkv, 1);
+        } else {
+            put(b, q, 1);
+            put(b, k, 2);
+            put(b, v, 3);
+        }
         if (mask != nullptr) {
             std::vector<uint16_t> bits(static_cast<size_t>(p.keys * p.queries));
             for (size_t i = 0; i < bits.size(); ++i) {
@@ -117,7 +123,17 @@ private:
         return b.typed_input(type, p.interleave ? std::vector<int64_t>{d, heads, tokens, p.batches} : std::vector<int64_t>{d, tokens, heads, p.batches});
     }
 
+    ggml_tensor * part(model & b, int64_t n) const {
+        return resolve<ggml_tensor * (*) (ggml_context *, ggml_tensor *, int64_t, int64_t, int64_t, int64_t, size_t, size_t, size_t, size_t)>(
+            "ggml_view_4d")(b.ctx, qkv, p.d_k, p.heads, p.queries, p.batches, qkv->nb[1], qkv->nb[2], qkv->nb[3],
+                            static_cast<size_t>(n * p.heads) * qkv->nb[1]);
+    }
+
     double value(int64_t heads, int64_t tokens, int64_t size, int64_t b, int64_t h, int64_t i, int64_t d, unsigned seed) const {
+        if (p.fused) {
+            const int64_t before = ((b * tokens + i) * 3 + seed - 1) * heads + h;
+            return step(static_cast<size_t>(before * size + d), 1) / 64.0;
+        }
         const int64_t row = p.interleave ? (b * tokens + i) * heads + h : (b * heads + h) * tokens + i;
         return step(static_cast<size_t>(row * size + d), seed) / 64.0;
     }
@@ -136,14 +152,15 @@ private:
 
 } // namespace
 
-TEST_CASE("KERNEL-1: FLASH_ATTN_EXT in F32 and F16, with masks, shared heads, batches and ALiBi, against double precision") {
+TEST_CASE("KERNEL-1: FLASH_ATTN_EXT in F32 and F16, with masks, shared heads, batches, ALiBi and views of one fused buffer, against double precision") {
     kernel_library             library;
     const std::vector<problem> problems = {{16, 16, 32, 32, 12, 12, 1},
                                            {128, 128, 32, 32, 4, 4, 2, F32, true},
                                            {33, 200, 64, 64, 6, 2, 1, F16, true},
                                            {9, 70, 24, 40, 2, 1, 3, F16},
                                            {20, 31, 16, 16, 4, 4, 1, F32, true, 8.0f},
-                                           {12, 65, 32, 32, 3, 3, 1, F16, true, 0, 0, false, false}};
+                                           {12, 65, 32, 32, 3, 3, 1, F16, true, 0, 0, false, false},
+                                           {19, 19, 32, 32, 12, 12, 2, F32, true, 0, 0, false, true, true}};
     for (const problem & p : problems) {
         for (const int threads : {1, 2}) {
             CAPTURE(p.keys);

@@ -7,6 +7,7 @@ import static org.ggmlext.examples.minilm.MiniLm.NORM_EPSILON;
 
 import org.ggmlext.Context;
 import org.ggmlext.Graph;
+import org.ggmlext.Shape;
 import org.ggmlext.Tensor;
 import org.ggmlext.Type;
 import org.ggmlext.examples.minilm.MiniLmWeights.Dense;
@@ -14,7 +15,6 @@ import org.ggmlext.examples.minilm.MiniLmWeights.Layer;
 import org.ggmlext.examples.minilm.MiniLmWeights.Norm;
 import org.ggmlext.ext.ops.Int8Layer;
 import org.ggmlext.ext.ops.LinearI8;
-import org.ggmlext.ext.ops.QuantizeI8ConvRot;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -128,48 +128,39 @@ record MiniLmGraph(
     }
 
     private Tensor attention(Tensor state, Layer<Tensor> layer) {
-      Activations input = activations(state, layer.query());
-      Tensor query = heads(dense(input, layer.query()));
-      Tensor key = heads(dense(input, layer.key()));
-      Tensor value = heads(dense(input, layer.value()));
+      Tensor all = dense(state, layer.queryKeyValue());
+      Tensor query = heads(all, 0);
+      Tensor key = heads(all, 1);
+      Tensor value = heads(all, 2);
       Tensor mixed =
           ggml.flashAttnExt(query, key, value, mask, (float) (1 / Math.sqrt(HEAD)), 0, 0);
       return ggml.reshape(mixed, HIDDEN, length, sequences);
     }
 
-    // [HIDDEN, L, B] as [HEAD, L, HEADS, B]
-    private Tensor heads(Tensor state) {
-      return ggml.permute(ggml.reshape(state, HEAD, HEADS, length, sequences), 0, 2, 1, 3);
-    }
-
-    // What layers read: rows, and for INT8 layers what those of one input share.
-    private record Activations(Tensor x, @Nullable Tensor packed) {}
-
-    private Activations activations(Tensor x, Dense<Tensor> dense) {
-      return new Activations(
-          x, dense.scale() == null ? null : QuantizeI8ConvRot.create(ggml, x, dense.group()));
+    // The third of [3 * HIDDEN, L, B] that follows `part` others, as [HEAD, L, HEADS, B]
+    private Tensor heads(Tensor all, int part) {
+      long head = HEAD * (long) Float.BYTES;
+      return ggml.view4d(
+          all,
+          Shape.of(HEAD, length, HEADS, sequences),
+          all.nb(1),
+          head,
+          all.nb(2),
+          part * HEADS * head);
     }
 
     private Tensor dense(Tensor x, Dense<Tensor> dense) {
-      return dense(activations(x, dense), dense);
-    }
-
-    private Tensor dense(Activations input, Dense<Tensor> dense) {
-      Tensor packed = input.packed();
-      Tensor scale = dense.scale();
-      if (packed == null || scale == null) {
-        return ggml.add(ggml.mulMat(dense.matrix(), input.x()), dense.bias());
-      }
-      LinearI8 linear = new LinearI8(dense.matrix(), scale, dense.bias());
-      return new Int8Layer(linear, dense.group()).apply(ggml, packed, input.x());
+      return dense.scale() == null
+          ? ggml.add(ggml.mulMat(dense.matrix(), x), dense.bias())
+          : int8(x, dense, dense.bias());
     }
 
     private Tensor product(Tensor x, Dense<Tensor> dense) {
-      Tensor scale = dense.scale();
-      if (scale == null) {
-        return ggml.mulMat(dense.matrix(), x);
-      }
-      LinearI8 linear = new LinearI8(dense.matrix(), scale, null);
+      return dense.scale() == null ? ggml.mulMat(dense.matrix(), x) : int8(x, dense, null);
+    }
+
+    private Tensor int8(Tensor x, Dense<Tensor> dense, @Nullable Tensor bias) {
+      LinearI8 linear = new LinearI8(dense.matrix(), dense.scale(), bias);
       return new Int8Layer(linear, dense.group()).apply(ggml, x);
     }
 

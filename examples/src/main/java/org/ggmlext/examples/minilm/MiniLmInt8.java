@@ -20,7 +20,8 @@ import org.ggmlext.ext.ops.Int8Layer;
 
 /**
  * MiniLM in a safetensors file whose dense layers are INT8, rotated in groups of 256 features, or
- * 64 where 256 does not divide them; embeddings and norms stay F32.
+ * 64 where 256 does not divide them; embeddings and norms stay F32. An attention's query, key and
+ * value are one layer, {@code query_key_value}.
  */
 public final class MiniLmInt8 {
   private static final int GROUP = 256;
@@ -42,9 +43,7 @@ public final class MiniLmInt8 {
     add(writer, weights.tokenTypeEmbeddings());
     add(writer, weights.embeddingNorm());
     for (Layer<Weight> layer : weights.layers()) {
-      add(writer, layer.query());
-      add(writer, layer.key());
-      add(writer, layer.value());
+      add(writer, layer.queryKeyValue());
       add(writer, layer.attentionOutput());
       add(writer, layer.attentionNorm());
       add(writer, layer.feedForwardInner());
@@ -142,6 +141,11 @@ public final class MiniLmInt8 {
       }
       loads.add(() -> checkpoint.load(name, layer));
       return new Dense<>(matrix, bias, layer.linear().weightScale(), layer.group());
+    }
+
+    @Override
+    public Dense<Tensor> stacked(String name, List<String> parts, int in, int out) {
+      return dense(name, in, parts.size() * out);
     }
 
     private <R> R named(String name, Function<String, R> make) {

@@ -56,13 +56,23 @@ public record MiniLmWeights<T>(
 
     /** A layer with {@code name.bias}. */
     Dense<T> dense(String name, int in, int out);
+
+    /**
+     * Layers of one input as one: the outputs of the first, then those of the second, and so on.
+     *
+     * @param name of the one; the original model has only the parts
+     * @param out outputs of each part
+     */
+    Dense<T> stacked(String name, List<String> parts, int in, int out);
   }
 
-  /** One layer of the encoder, in the order of its use. */
+  /**
+   * One layer of the encoder, in the order of its use.
+   *
+   * @param queryKeyValue of {@code 3 * HIDDEN} outputs: all heads' queries, then keys, then values
+   */
   public record Layer<T>(
-      Dense<T> query,
-      Dense<T> key,
-      Dense<T> value,
+      Dense<T> queryKeyValue,
       Dense<T> attentionOutput,
       Norm<T> attentionNorm,
       Dense<T> feedForwardInner,
@@ -70,9 +80,7 @@ public record MiniLmWeights<T>(
       Norm<T> outputNorm) {
     <R> Layer<R> map(Function<T, R> move) {
       return new Layer<>(
-          query.map(move),
-          key.map(move),
-          value.map(move),
+          queryKeyValue.map(move),
           attentionOutput.map(move),
           attentionNorm.map(move),
           feedForwardInner.map(move),
@@ -120,10 +128,13 @@ public record MiniLmWeights<T>(
   }
 
   private static <T> Layer<T> layer(Source<T> source, String prefix) {
+    String self = prefix + "attention.self.";
     return new Layer<>(
-        source.dense(prefix + "attention.self.query", HIDDEN, HIDDEN),
-        source.dense(prefix + "attention.self.key", HIDDEN, HIDDEN),
-        source.dense(prefix + "attention.self.value", HIDDEN, HIDDEN),
+        source.stacked(
+            self + "query_key_value",
+            List.of(self + "query", self + "key", self + "value"),
+            HIDDEN,
+            HIDDEN),
         source.dense(prefix + "attention.output.dense", HIDDEN, HIDDEN),
         norm(source, prefix + "attention.output.LayerNorm"),
         source.dense(prefix + "intermediate.dense", HIDDEN, FEED_FORWARD),

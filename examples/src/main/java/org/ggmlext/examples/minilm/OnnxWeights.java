@@ -4,6 +4,7 @@ import com.google.protobuf.InvalidProtocolBufferException;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.ByteOrder;
+import java.nio.FloatBuffer;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
@@ -74,6 +75,21 @@ final class OnnxWeights implements MiniLmWeights.Source<Weight> {
   public Dense<Weight> dense(String name, int in, int out) {
     String bias = name + ".bias";
     return new Dense<>(denseMatrix(bias, in, out), vector(bias, out));
+  }
+
+  @Override
+  public Dense<Weight> stacked(String name, List<String> parts, int in, int out) {
+    int outputs = parts.size() * out;
+    FloatBuffer matrix = FloatBuffer.allocate(in * outputs);
+    FloatBuffer bias = FloatBuffer.allocate(outputs);
+    for (String part : parts) {
+      Dense<Weight> layer = dense(part, in, out);
+      matrix.put(layer.matrix().data());
+      bias.put(layer.bias().data());
+    }
+    return new Dense<>(
+        new Weight(name + ".weight", in, outputs, matrix.array()),
+        new Weight(name + ".bias", outputs, 1, bias.array()));
   }
 
   /**

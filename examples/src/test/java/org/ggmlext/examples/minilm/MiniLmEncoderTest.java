@@ -84,7 +84,7 @@ class MiniLmEncoderTest {
           .containsEntry(
               "MUL_MAT",
               Map.of(
-                  "cpu.mul_mat_bias", 18L,
+                  "cpu.mul_mat_bias", 6L,
                   "cpu.mul_mat_bias_gelu_erf", 6L,
                   "cpu.mul_mat_f32", 12L));
 

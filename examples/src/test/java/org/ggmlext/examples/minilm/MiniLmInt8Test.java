@@ -21,6 +21,7 @@ import java.util.stream.IntStream;
 import org.ggmlext.GgmlException;
 import org.ggmlext.Safetensors;
 import org.ggmlext.SafetensorsWriter;
+import org.ggmlext.examples.int8.Int8CheckpointWriter;
 import org.ggmlext.ext.ops.Int8Checkpoint;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.DisplayName;
@@ -65,12 +66,12 @@ class MiniLmInt8Test {
   }
 
   @Test
-  @DisplayName("I8-2: the file has 36 layers, in groups of 64 or 256; it is smaller than in F32")
+  @DisplayName("I8-2: the file has 24 layers, in groups of 64 or 256; it is smaller than in F32")
   void writes() throws Exception {
     try (Safetensors safetensors = Safetensors.open(file)) {
       assertThat(Int8Checkpoint.of(safetensors).layers())
-          .hasSize(36)
-          .contains("encoder.layer.5.attention.self.query");
+          .hasSize(24)
+          .contains("encoder.layer.5.attention.self.query_key_value");
       assertThat(text(safetensors, "encoder.layer.0.output.dense")).contains("_groupsize\": 256}");
       assertThat(text(safetensors, "encoder.layer.0.intermediate.dense"))
           .contains("_groupsize\": 64}");
@@ -177,16 +178,17 @@ class MiniLmInt8Test {
 
   @Test
   @DisplayName(
-      "I8-1, I8-2: packed rows are shared by layers of one input; our kernels compute them")
+      "I8-1, I8-2: our kernels compute all layers, and attention over views of one layer's output")
   void plan() {
     try (MiniLmEncoder encoder = MiniLmEncoder.int8(file, THREADS)) {
       encoder.encode(TokenBatch.of(sentences.subList(0, 2)));
       Map<String, Map<String, Long>> kernels = KernelTable.of(encoder.plans().getFirst());
       assertThat(kernels.get("sd.linear_i8.v1").values().stream().mapToLong(n -> n).sum())
-          .isEqualTo(36);
+          .isEqualTo(24);
       assertThat(kernels.get("sd.quantize_i8_convrot.v1").values().stream().mapToLong(n -> n).sum())
           .isEqualTo(24);
       assertThat(kernels.get("sd.linear_i8.v1")).doesNotContainKey("ggml");
+      assertThat(kernels).containsEntry("FLASH_ATTN_EXT", Map.of("cpu.flash_attn_ext", 6L));
     }
   }
 
@@ -212,6 +214,23 @@ class MiniLmInt8Test {
     assertThatThrownBy(() -> MiniLmEncoder.int8(other, THREADS))
         .isInstanceOf(GgmlException.class)
         .hasMessageContaining("has no tensor \"embeddings.word_embeddings.weight\"");
+  }
+
+  @Test
+  @DisplayName("JAVA-2: a file without one of the layers is refused, and says which")
+  void refusesMissingLayer() {
+    String layer = "encoder.layer.5.attention.self.query_key_value";
+    Path incomplete = folder.resolve("incomplete.safetensors");
+    try (Safetensors whole = Safetensors.open(file)) {
+      Int8CheckpointWriter writer = new Int8CheckpointWriter();
+      whole.tensors().stream()
+          .filter(tensor -> !tensor.name().startsWith(layer))
+          .forEach(tensor -> writer.add(tensor, whole.data(tensor.name())));
+      writer.write(incomplete);
+    }
+    assertThatThrownBy(() -> MiniLmEncoder.int8(incomplete, THREADS))
+        .isInstanceOf(GgmlException.class)
+        .hasMessageContaining("has no layer \"" + layer + "\"");
   }
 
   @Test

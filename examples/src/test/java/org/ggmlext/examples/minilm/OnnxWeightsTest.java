@@ -11,6 +11,7 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
+import org.ggmlext.examples.minilm.MiniLmWeights.Dense;
 import org.ggmlext.examples.onnx.GraphProto;
 import org.ggmlext.examples.onnx.ModelProto;
 import org.ggmlext.examples.onnx.NodeProto;
@@ -35,6 +36,29 @@ class OnnxWeightsTest {
     assertThat(matrix.ne0()).isEqualTo(2);
     assertThat(matrix.ne1()).isEqualTo(3);
     assertThat(matrix.data()).containsExactly(1, 4, 2, 5, 3, 6);
+  }
+
+  @Test
+  @DisplayName("Layers of one input become one: the outputs of the first, then those of the second")
+  void stacksLayers() throws Exception {
+    OnnxWeights weights =
+        read(
+            denseLayer()
+                .addInitializer(raw("first.bias", FLOAT, bytes(-1f, -2f, -3f), 3))
+                .addInitializer(
+                    raw("onnx::MatMul_8", FLOAT, bytes(11f, 12f, 13f, 14f, 15f, 16f), 2, 3))
+                .addNode(node("MatMul", "other product", "x", "onnx::MatMul_8"))
+                .addNode(node("Add", "z", "other product", "first.bias")));
+
+    Dense<Weight> both = weights.stacked("both", List.of("first", "layer"), 2, 3);
+
+    assertThat(both.matrix().name()).isEqualTo("both.weight");
+    assertThat(both.matrix().ne0()).isEqualTo(2);
+    assertThat(both.matrix().ne1()).isEqualTo(6);
+    assertThat(both.matrix().data()).containsExactly(11, 14, 12, 15, 13, 16, 1, 4, 2, 5, 3, 6);
+    assertThat(both.bias().name()).isEqualTo("both.bias");
+    assertThat(both.bias().ne0()).isEqualTo(6);
+    assertThat(both.bias().data()).containsExactly(-1, -2, -3, 1, 2, 3);
   }
 
   @Test
