@@ -14,8 +14,9 @@ void quantize_i8_bench() {
             if (K % group != 0) {
                 continue;
             }
-            std::vector<float> x(static_cast<size_t>(M * K)), copy(x.size()), scale(static_cast<size_t>(M));
-            std::vector<char>  scratch(ggml_ext_cpu_quantize_i8_scratch_size(K, group));
+            bench::lines<float> x(static_cast<size_t>(M * K)), copy(x.size());
+            std::vector<float>  scale(static_cast<size_t>(M));
+            std::vector<char>   scratch(ggml_ext_cpu_quantize_i8_scratch_size(K, group));
             for (size_t i = 0; i < x.size(); i++) {
                 x[i] = static_cast<float>(i % 1000) - 500;
             }
