@@ -1,8 +1,8 @@
 // FLASH_ATTN_EXT of F32 queries over keys and values of F32 or F16.
 
+#include "chunks.h"
 #include "ggml-ext-kernels/attention.h"
 #include "registrations.h"
-#include "threads.h"
 
 namespace cpu_ops {
 
@@ -10,6 +10,8 @@ namespace {
 
 // Below, ggml's own is as fast: packing a block of keys and values for few queries costs as much as it gains (measured: bench/).
 constexpr int64_t LEAST_QUERIES = 4;
+
+constexpr int64_t CHUNK_HEADS = 2; // at least
 
 bool is_f32_or_f16(const ggml_ext_tensor * t) { return t != nullptr && (t->type == TYPE_F32 || t->type == TYPE_F16); }
 
@@ -48,13 +50,19 @@ size_t scratch_size(const ggml_ext_node & node) {
 }
 
 int prepare(const ggml_ext_prepare_params * params, ggml_ext_prepared * out, void * /* user_data */) {
-    want_workspace(*out, 0, scratch_size(*params->nodes[0]));
+    out->n_phases = 2;
+    want_workspace(*out, chunk_queue::size(), scratch_size(*params->nodes[0]));
     return GGML_EXT_STATUS_SUCCESS;
 }
 
 ggml_ext_cpu_attention_strides strides(const ggml_ext_tensor & t) { return {t.nb[1], t.nb[2], t.nb[3]}; }
 
-int run(const ggml_ext_exec_params * params, int32_t /* phase */, int32_t ith, int32_t nth, void * /* user_data */) {
+int run(const ggml_ext_exec_params * params, int32_t phase, int32_t ith, int32_t nth, void * /* user_data */) {
+    chunk_queue queue(params->workspace);
+    if (phase == 0) {
+        queue.restart(ith);
+        return GGML_EXT_STATUS_SUCCESS;
+    }
     const ggml_ext_node &   node = *params->nodes[0];
     const ggml_ext_tensor & q    = *node.src[0];
     const ggml_ext_tensor & k    = *node.src[1];
@@ -88,8 +96,11 @@ int run(const ggml_ext_exec_params * params, int32_t /* phase */, int32_t ith, i
     args.dst        = static_cast<float *>(node.dst->data);
     args.dst_stride = {node.dst->nb[2], node.dst->nb[1], node.dst->nb[3]};
 
-    const size_t each = scratch_size(node);
-    return status_of(ggml_ext_cpu_attention(&args, scratch_of(*params, 0, each, ith), each, ith, nth));
+    const size_t each    = scratch_size(node);
+    void *       scratch = scratch_of(*params, chunk_queue::size(), each, ith);
+    return status_of(queue.drain(chunks_each(args.heads * args.batches, CHUNK_HEADS, nth), ith, nth, [&](int32_t chunk, int32_t chunks) {
+        return ggml_ext_cpu_attention(&args, scratch, each, chunk, chunks);
+    }));
 }
 
 } // namespace

@@ -2,11 +2,11 @@
 // Phase 0 packs the weight and brings activations, scales and bias into the workspace where the output overlaps them; phase 1
 // multiplies. F32 activations are quantised in phase 0.
 
+#include "chunks.h"
 #include "ggml-ext-kernels/gemm_i8.h"
 #include "ggml-ext-kernels/quantize_i8.h"
 #include "linear.h"
 #include "registrations.h"
-#include "threads.h"
 #include "unary.h"
 
 #include <new>
@@ -14,6 +14,8 @@
 namespace cpu_ops {
 
 namespace {
+
+constexpr int64_t CHUNK_ROWS = 72; // at least: for each chunk the weight is read again
 
 int32_t supports(const ggml_ext_node * node, void * /* user_data */) {
     linear l;
@@ -32,16 +34,17 @@ int32_t match_gelu(const ggml_ext_graph * graph, int32_t first, void * user_data
     return supports(product, user_data) == 1 ? 2 : 0;
 }
 
-// The workspace: rows of int8, their scales, copies of X_scale, W_scale and bias, then each thread's scratch.
+// The workspace: rows of int8, their scales, copies of X_scale, W_scale and bias, the queue, then each thread's scratch.
 struct layout {
-    size_t x_scale, x_scale_copy, w_scale, bias, shared, each;
+    size_t x_scale, x_scale_copy, w_scale, bias, queue, shared, each;
 
     explicit layout(const linear & l) {
         x_scale      = aligned(static_cast<size_t>(l.M * l.K));
         x_scale_copy = x_scale + aligned(static_cast<size_t>(l.M) * sizeof(float));
         w_scale      = x_scale_copy + (l.x_scale ? aligned(l.x_scale->nbytes) : 0);
         bias         = w_scale + (l.w_scale ? aligned(l.w_scale->nbytes) : 0);
-        shared       = bias + (l.bias ? aligned(l.bias->nbytes) : 0);
+        queue        = bias + (l.bias ? aligned(l.bias->nbytes) : 0);
+        shared       = queue + chunk_queue::size();
         each         = std::max(ggml_ext_cpu_gemm_i8_scratch_size(l.M, l.N, l.K), ggml_ext_cpu_quantize_i8_scratch_size(l.K, 1));
     }
 };
@@ -141,7 +144,10 @@ int multiply(const ggml_ext_exec_params & params, const state & s, const layout 
     args.activation = params.n_nodes == 2 ? GGML_EXT_CPU_ACT_GELU_ERF : GGML_EXT_CPU_ACT_NONE;
     args.dst        = static_cast<float *>(dst.data);
     args.dst_stride = static_cast<size_t>(l.N) * sizeof(float);
-    return ggml_ext_cpu_gemm_i8(&args, scratch_of(params, place.shared, place.each, ith), place.each, ith, nth);
+    void * scratch  = scratch_of(params, place.shared, place.each, ith);
+    return chunk_queue(workspace + place.queue).drain(chunks_each(l.M, CHUNK_ROWS, nth), ith, nth, [&](int32_t chunk, int32_t chunks) {
+        return ggml_ext_cpu_gemm_i8(&args, scratch, place.each, chunk, chunks);
+    });
 }
 
 int run(const ggml_ext_exec_params * params, int32_t phase, int32_t ith, int32_t nth, void * user_data) {
@@ -150,6 +156,7 @@ int run(const ggml_ext_exec_params * params, int32_t phase, int32_t ith, int32_t
     if (phase == 1) {
         return status_of(multiply(*params, s, place, ith, nth));
     }
+    chunk_queue(static_cast<char *>(params->workspace) + place.queue).restart(ith);
     try {
         if (const int status = s.weight.update(weights_of(user_data), *s.l.w, ith, nth); status != GGML_EXT_CPU_OK) {
             return status_of(status);

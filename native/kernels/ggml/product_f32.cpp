@@ -1,7 +1,7 @@
 #include "product_f32.h"
 
+#include "chunks.h"
 #include "ggml-ext-kernels/gemm_f32.h"
-#include "threads.h"
 
 #include <new>
 
@@ -13,6 +13,7 @@ namespace {
 constexpr int64_t LEAST_ROWS       = 4;
 constexpr int64_t LEAST_ROWS_LARGE = 16;
 constexpr size_t  LARGE            = size_t{8} << 20; // bytes
+constexpr int64_t CHUNK_ROWS       = 72;              // at least: for each chunk the weight is read again
 
 size_t scratch_size(const ggml_ext_node & mul_mat) {
     return ggml_ext_cpu_gemm_f32_scratch_size(rows(*mul_mat.src[1]), mul_mat.src[0]->ne[1], mul_mat.src[0]->ne[0]);
@@ -54,7 +55,7 @@ int prepare_product_f32(const ggml_ext_prepare_params * params, ggml_ext_prepare
         return GGML_EXT_STATUS_NO_MEMORY;
     }
     out->n_phases = 2;
-    want_workspace(*out, 0, scratch_size(*params->nodes[0]));
+    want_workspace(*out, chunk_queue::size(), scratch_size(*params->nodes[0]));
     return GGML_EXT_STATUS_SUCCESS;
 }
 
@@ -67,7 +68,9 @@ int run_product_f32(const ggml_ext_exec_params & params, const ggml_ext_tensor &
     auto &                  slot = *static_cast<weight_slot *>(params.state);
     const ggml_ext_tensor & w    = *params.nodes[0]->src[0];
     const ggml_ext_tensor & x    = *params.nodes[0]->src[1];
+    chunk_queue             queue(params.workspace);
     if (phase == 0) {
+        queue.restart(ith);
         try {
             return status_of(slot.update(weights, w, ith, nth));
         } catch (const std::bad_alloc &) {
@@ -77,7 +80,7 @@ int run_product_f32(const ggml_ext_exec_params & params, const ggml_ext_tensor &
     }
 
     const size_t               each    = scratch_size(*params.nodes[0]);
-    void *                     scratch = scratch_of(params, 0, each, ith);
+    void *                     scratch = scratch_of(params, chunk_queue::size(), each, ith);
     ggml_ext_cpu_gemm_f32_args args{};
     args.N           = w.ne[1];
     args.K           = w.ne[0];
@@ -91,7 +94,9 @@ int run_product_f32(const ggml_ext_exec_params & params, const ggml_ext_tensor &
         args.x        = floats(&x);
         args.x_stride = stride;
         args.dst      = static_cast<float *>(dst.data);
-        return status_of(ggml_ext_cpu_gemm_f32(&args, scratch, each, ith, nth));
+        return status_of(queue.drain(chunks_each(args.M, CHUNK_ROWS, nth), ith, nth, [&](int32_t chunk, int32_t chunks) {
+            return ggml_ext_cpu_gemm_f32(&args, scratch, each, chunk, chunks);
+        }));
     }
     args.M        = x.ne[1];
     args.x_stride = x.nb[1];

@@ -4,7 +4,9 @@
 #include "ggml-ext-kernels/gemm_i8.h"
 #include "threads.h"
 
-#include <new>
+#if defined(__linux__)
+#    include <sys/mman.h>
+#endif
 
 namespace cpu_ops {
 
@@ -15,6 +17,7 @@ constexpr size_t  SMALL        = size_t{32} << 10; // a weight up to this size i
 constexpr int64_t PART_ROWS    = 256;
 constexpr int64_t MOST_PARTS   = 64;
 constexpr int64_t ROWS_AHEAD   = 24; // prefetched: a print waits for little but memory
+constexpr size_t  HUGE_PAGE    = size_t{2} << 20;
 constexpr int64_t WIDEST_PANEL = 64; // only the kernels know where their panels begin: a print covers one more on both sides
 
 uint64_t mixed(uint64_t h, const char * bytes, size_t n) {
@@ -41,12 +44,21 @@ size_t packed_size(const weight_shape & w) {
 
 } // namespace
 
-void packed_weight::free_aligned::operator()(void * p) const {
-    ::operator delete(p, std::align_val_t{ALIGNMENT});
+// In huge pages where the copy is large enough and the system has them: products with few rows wait for memory, and for the
+// translation of its addresses.
+packed_weight::memory packed_weight::allocate(size_t size) {
+    const std::align_val_t alignment{size < HUGE_PAGE ? ALIGNMENT : HUGE_PAGE};
+    memory                 data(::operator new(aligned(size), alignment), free_aligned{alignment});
+#if defined(__linux__)
+    if (size >= HUGE_PAGE) {
+        madvise(data.get(), size / HUGE_PAGE * HUGE_PAGE, MADV_HUGEPAGE); // a wish: without huge pages it fails, and nothing is lost
+    }
+#endif
+    return data;
 }
 
 packed_weight::packed_weight(const weight_shape & shape, bool constant)
-    : shape_(shape), constant_(constant), size_(packed_size(shape)), data_(::operator new(aligned(size_), std::align_val_t{ALIGNMENT})),
+    : shape_(shape), constant_(constant), size_(packed_size(shape)), data_(allocate(size_)),
       parts_(static_cast<size_t>(std::clamp(shape.n / PART_ROWS, int64_t{1}, MOST_PARTS))) {}
 
 int packed_weight::pack(int ith, int nth) {

@@ -13,6 +13,7 @@
 #include <list>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <vector>
 
 namespace cpu_ops {
@@ -47,17 +48,21 @@ private:
         uint64_t   print  = 0;
     };
     struct free_aligned {
-        void operator()(void * p) const;
+        std::align_val_t alignment;
+        void             operator()(void * p) const { ::operator delete(p, alignment); }
     };
+    using memory = std::unique_ptr<void, free_aligned>;
+
+    static memory allocate(size_t size);
 
     int      pack(int ith, int nth);
     uint64_t print(int64_t first, int64_t end) const;
 
-    const weight_shape                  shape_;
-    const bool                          constant_;
-    const size_t                        size_;
-    std::unique_ptr<void, free_aligned> data_;
-    std::vector<part>                   parts_;
+    const weight_shape shape_;
+    const bool         constant_;
+    const size_t       size_;
+    const memory       data_;
+    std::vector<part>  parts_;
 };
 
 class weight_cache {
