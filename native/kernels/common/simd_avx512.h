@@ -4,9 +4,9 @@
 
 namespace {
 
-constexpr int LANES   = 16;
-constexpr int GEMM_MR = 12;
-constexpr int F32_KC  = 256;
+constexpr int     LANES       = 16;
+constexpr int     GEMM_MR     = 12;
+constexpr int64_t BLOCK_BYTES = 176 << 10;
 
 typedef float   vf __attribute__((vector_size(64), aligned(4), may_alias));
 typedef int32_t vi __attribute__((vector_size(64), aligned(4), may_alias));

@@ -4,9 +4,9 @@
 
 namespace {
 
-constexpr int LANES   = 4;
-constexpr int GEMM_MR = 4;   // rows of x in a register tile; the tile is GEMM_MR x 2 vectors
-constexpr int F32_KC  = 384; // K block of the F32 product
+constexpr int     LANES       = 4;
+constexpr int     GEMM_MR     = 4;   // rows of x in a register tile; the tile is GEMM_MR x 2 vectors
+constexpr int64_t BLOCK_BYTES = 256 << 10; // of x and a panel of weights, which stay in L2
 
 typedef float   vf __attribute__((vector_size(16), aligned(4), may_alias));
 typedef int32_t vi __attribute__((vector_size(16), aligned(4), may_alias));

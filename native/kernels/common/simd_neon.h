@@ -4,9 +4,9 @@
 
 namespace {
 
-constexpr int LANES   = 4;
-constexpr int GEMM_MR = 8;
-constexpr int F32_KC  = 384;
+constexpr int     LANES       = 4;
+constexpr int     GEMM_MR     = 8;
+constexpr int64_t BLOCK_BYTES = 256 << 10;
 
 typedef float   vf __attribute__((vector_size(16), aligned(4), may_alias));
 typedef int32_t vi __attribute__((vector_size(16), aligned(4), may_alias));

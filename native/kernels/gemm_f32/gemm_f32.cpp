@@ -53,10 +53,7 @@ int ggml_ext_cpu_gemm_f32_pack(
 
 size_t ggml_ext_cpu_gemm_f32_scratch_size(int64_t M, int64_t N, int64_t K) {
     (void) N; // the block of x alone lives in scratch
-    const gemm_f32_kernels & kernels = GGML_EXT_SELECT(gemm_f32);
-    const int64_t            rows    = M < kernels.mc ? M : kernels.mc;
-    const int64_t            depth   = K < kernels.kc ? K : kernels.kc;
-    return rows < 1 || depth < 1 ? 0 : static_cast<size_t>(rows * depth) * sizeof(float);
+    return M < 1 || K < 1 ? 0 : GGML_EXT_SELECT(gemm_f32).scratch_size(M, K);
 }
 
 int ggml_ext_cpu_gemm_f32(

@@ -16,6 +16,15 @@ constexpr int     NR       = 2 * LANES;
 constexpr int64_t MC       = 144; // a multiple of every GEMM_MR
 constexpr int     MIN_SUMS = 8;   // independent chains that hide the latency of a fused multiply-add
 
+// K is cut for x and a panel to stay in their caches while all tiles use them.
+int64_t depth_of_block(int64_t M, int64_t K) {
+    return min64(K, BLOCK_BYTES / ((min64(MC, M) + NR) * int64_t{sizeof(float)}));
+}
+
+size_t scratch_size(int64_t M, int64_t K) {
+    return static_cast<size_t>(min64(MC, M) * depth_of_block(M, K)) * sizeof(float);
+}
+
 void pack_panel(const float * w, size_t w_stride, int64_t columns, int64_t k, float * panel) {
     for (int j = 0; j < NR; j++) {
         if (j >= columns) {
@@ -223,7 +232,8 @@ void tile_of(int rows, int64_t depth, const float * x, const float * w, const ou
 
 void run(
     const ggml_ext_cpu_gemm_f32_args & args, const float * panels, range rows, range panel_range, float * scratch) {
-    const int64_t k_blocks = (args.K + F32_KC - 1) / F32_KC;
+    const int64_t kc       = depth_of_block(args.M, args.K);
+    const int64_t k_blocks = (args.K + kc - 1) / kc;
     for (int64_t m0 = rows.begin; m0 < rows.end; m0 += MC) {
         const int64_t block_rows = min64(MC, rows.end - m0);
         const int64_t tiles      = (block_rows + GEMM_MR - 1) / GEMM_MR; // of equal height, plus or minus one row
@@ -264,4 +274,4 @@ void run(
 
 } // namespace
 
-const gemm_f32_kernels GGML_EXT_KERNELS(gemm_f32) = {GEMM_MR, NR, MC, F32_KC, pack_panel, run};
+const gemm_f32_kernels GGML_EXT_KERNELS(gemm_f32) = {GEMM_MR, NR, scratch_size, pack_panel, run};

@@ -67,13 +67,7 @@ int ggml_ext_cpu_gemm_i8_pack(
 
 size_t ggml_ext_cpu_gemm_i8_scratch_size(int64_t M, int64_t N, int64_t K) {
     (void) N; // the block of x alone lives in scratch
-    const gemm_i8_kernels & kernels = selected();
-    const int64_t           rows    = M < kernels.mc ? M : kernels.mc;
-    const int64_t           k       = K < kernels.kc ? K : kernels.kc;
-    const int64_t           groups  = (k + kernels.k_group - 1) / kernels.k_group;
-    return rows < 1 || k < 1
-               ? 0
-               : static_cast<size_t>(rows * groups) * static_cast<size_t>(kernels.k_group) * kernels.x_element_size;
+    return M < 1 || K < 1 ? 0 : selected().scratch_size(M, K);
 }
 
 int ggml_ext_cpu_gemm_i8(

@@ -11,7 +11,6 @@ namespace {
 
 constexpr int     NR           = 2 * LANES;
 constexpr int64_t MC           = 144;
-constexpr int64_t KC           = 768; // a multiple of every K_GROUP
 constexpr int     MIN_SUMS     = 6;
 constexpr int64_t FETCH_GROUPS = 48; // between two portions of the next panel
 
@@ -21,6 +20,15 @@ int64_t groups_of(int64_t k) {
 
 size_t panel_bytes(int64_t k) {
     return NR * sizeof(int32_t) + static_cast<size_t>(groups_of(k)) * NR * K_GROUP;
+}
+
+// K is cut for x and a panel to stay in their caches while all tiles use them.
+int64_t depth_of_block(int64_t M, int64_t K) {
+    return min64(K, BLOCK_BYTES / (min64(MC, M) * int64_t{sizeof(x_element)} + NR));
+}
+
+size_t scratch_size(int64_t M, int64_t K) {
+    return static_cast<size_t>(min64(MC, M) * groups_of(depth_of_block(M, K))) * K_GROUP * sizeof(x_element);
 }
 
 void pack_panel(const int8_t * w, size_t w_stride, int64_t columns, int64_t k, char * panel) {
@@ -216,7 +224,8 @@ void tile_of(int rows, int64_t groups, const char * x, const int8_t * w, const o
 
 void run(const ggml_ext_cpu_gemm_i8_args & args, const char * panels, range rows, range panel_range, char * scratch) {
     const int64_t all_groups = groups_of(args.K);
-    const int64_t k_blocks   = (args.K + KC - 1) / KC;
+    const int64_t kc         = depth_of_block(args.M, args.K);
+    const int64_t k_blocks   = (args.K + kc - 1) / kc;
     for (int64_t m0 = rows.begin; m0 < rows.end; m0 += MC) {
         const int64_t block_rows = min64(MC, rows.end - m0);
         const int64_t tiles      = (block_rows + GEMM_MR - 1) / GEMM_MR;
@@ -253,4 +262,4 @@ void run(const ggml_ext_cpu_gemm_i8_args & args, const char * panels, range rows
 
 } // namespace
 
-const gemm_i8_kernels GGML_EXT_KERNELS(gemm_i8) = {GEMM_MR, NR, K_GROUP, MC, KC, sizeof(x_element), pack_panel, run};
+const gemm_i8_kernels GGML_EXT_KERNELS(gemm_i8) = {GEMM_MR, NR, K_GROUP, scratch_size, pack_panel, run};

@@ -12,7 +12,6 @@ constexpr int     ROWS     = 16; // of a tile
 constexpr int     K_GROUP  = 4;
 constexpr int64_t K_TILE   = 64;
 constexpr int64_t MC       = 128; // a panel is read once for so many rows
-constexpr int64_t KC       = GGML_EXT_CPU_GEMM_I8_MAX_K; // K is not cut
 constexpr int     W_STRIDE = NR * K_GROUP;
 
 // Tiles 0 to 3 are the sums of two by two tiles, 4 and 5 two of x, 6 and 7 two of w. The instructions want their numbers as literals.
@@ -56,6 +55,10 @@ void pack_panel(const int8_t * w, size_t w_stride, int64_t columns, int64_t k, c
             out[(i / K_GROUP * NR + j) * K_GROUP + i % K_GROUP] = row[i];
         }
     }
+}
+
+size_t scratch_size(int64_t M, int64_t K) {
+    return static_cast<size_t>(min64(MC, M) * tiles_of(K) * K_TILE);
 }
 
 // rows rows of x, at most a tile's, as the tiles that they make: 64 bytes of each row, then the next 64 of each.
@@ -152,4 +155,4 @@ void run(const ggml_ext_cpu_gemm_i8_args & args, const char * panels, range rows
 } // namespace
 
 // padded to whole tiles of k
-const gemm_i8_kernels GGML_EXT_KERNELS(gemm_i8) = {ROWS, NR, K_TILE, MC, KC, sizeof(int8_t), pack_panel, run};
+const gemm_i8_kernels GGML_EXT_KERNELS(gemm_i8) = {ROWS, NR, K_TILE, scratch_size, pack_panel, run};
