@@ -1,7 +1,7 @@
 // The blocked F32 product, compiled once for each instruction set.
 //
-// A block of x (MC rows, KC deep) is packed into scratch, tile by tile, and stays in L2; a panel of weights
-// (KC deep, NR wide) passes through L1, the next one on its way to L2; a register tile of MR x NR sums runs over the depth of the
+// A block of x (MC rows, as deep as L2 has room) is packed into scratch, tile by tile, and stays in L2; a panel of weights
+// (as deep, NR wide) passes through L1, the next one on its way to L2; a register tile of MR x NR sums runs over the depth of the
 // block.
 
 #include "kernel.h"
