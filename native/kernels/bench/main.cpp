@@ -45,10 +45,6 @@ std::function<void()> onednn_f32(int64_t, int64_t, int64_t, const float *, const
 std::function<void()> onednn_i8(int64_t, int64_t, int64_t, const uint8_t *, const int8_t *, int32_t *) {
     return {};
 }
-std::function<void()> onednn_i8_scaled(
-    int64_t, int64_t, int64_t, const int8_t *, const float *, const int8_t *, const float *, float *) {
-    return {};
-}
 #endif
 
 } // namespace bench

@@ -5,17 +5,10 @@
 
 #include <memory>
 #include <unordered_map>
-#include <vector>
 
 namespace bench {
 
 namespace {
-
-// Of rows and columns; null: none.
-struct scales {
-    const float * x = nullptr;
-    const float * w = nullptr;
-};
 
 // x [M, K] times w [N, K] transposed; the weights are reordered once into the layout that oneDNN asks for.
 std::function<void()> matmul(int64_t                 M,
@@ -26,8 +19,7 @@ std::function<void()> matmul(int64_t                 M,
                              dnnl::memory::data_type dst_type,
                              const void *            x,
                              const void *            w,
-                             void *                  dst,
-                             const scales &          scale = {}) {
+                             void *                  dst) {
     using namespace dnnl;
     using tag = memory::format_tag;
     omp_set_num_threads(1);
@@ -36,37 +28,20 @@ std::function<void()> matmul(int64_t                 M,
 
     const memory::desc x_desc({M, K}, x_type, tag::ab), dst_desc({M, N}, dst_type, tag::ab);
     const memory::desc w_any({K, N}, w_type, tag::any), w_given({K, N}, w_type, tag::ba);
-    const memory::desc row_desc({M, 1}, memory::data_type::f32, tag::ab), column_desc({N}, memory::data_type::f32, tag::a);
-    constexpr int      COLUMNS = 1 << 1; // mask of dimension 1
-
-    std::unordered_map<int, memory> arguments;
-    primitive_attr                  attributes;
-    if (scale.w != nullptr) {
 #if DNNL_VERSION_MAJOR >= 3
-        attributes.set_scales_mask(DNNL_ARG_WEIGHTS, COLUMNS);
-        arguments.emplace(DNNL_ARG_ATTR_SCALES | DNNL_ARG_WEIGHTS, memory(column_desc, engine, const_cast<float *>(scale.w)));
+    const matmul::primitive_desc primitive(engine, x_desc, w_any, dst_desc);
 #else
-        attributes.set_output_scales(COLUMNS, std::vector<float>(scale.w, scale.w + N));
-#endif
-        post_ops rows;
-        rows.append_binary(algorithm::binary_mul, row_desc);
-        attributes.set_post_ops(rows);
-        arguments.emplace(DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1, memory(row_desc, engine, const_cast<float *>(scale.x)));
-    }
-#if DNNL_VERSION_MAJOR >= 3
-    const dnnl::matmul::primitive_desc primitive(engine, x_desc, w_any, dst_desc, attributes);
-#else
-    const dnnl::matmul::primitive_desc primitive(dnnl::matmul::desc(x_desc, w_any, dst_desc), attributes, engine);
+    const dnnl::matmul::primitive_desc primitive(dnnl::matmul::desc(x_desc, w_any, dst_desc), engine);
 #endif
     memory given(w_given, engine, const_cast<void *>(w));
     memory packed(primitive.weights_desc(), engine);
     reorder(given, packed).execute(stream, given, packed);
     stream.wait();
 
-    const dnnl::matmul product(primitive);
-    arguments.emplace(DNNL_ARG_SRC, memory(x_desc, engine, const_cast<void *>(x)));
-    arguments.emplace(DNNL_ARG_WEIGHTS, packed);
-    arguments.emplace(DNNL_ARG_DST, memory(dst_desc, engine, dst));
+    const dnnl::matmul                    product(primitive);
+    const std::unordered_map<int, memory> arguments = {{DNNL_ARG_SRC, memory(x_desc, engine, const_cast<void *>(x))},
+                                                       {DNNL_ARG_WEIGHTS, packed},
+                                                       {DNNL_ARG_DST, memory(dst_desc, engine, dst)}};
     return [=]() mutable {
         product.execute(stream, arguments);
         stream.wait();
@@ -83,12 +58,6 @@ std::function<void()> onednn_f32(int64_t M, int64_t N, int64_t K, const float * 
 std::function<void()> onednn_i8(int64_t M, int64_t N, int64_t K, const uint8_t * x, const int8_t * w, int32_t * dst) {
     using type = dnnl::memory::data_type;
     return matmul(M, N, K, type::u8, type::s8, type::s32, x, w, dst);
-}
-
-std::function<void()> onednn_i8_scaled(
-    int64_t M, int64_t N, int64_t K, const int8_t * x, const float * x_scale, const int8_t * w, const float * w_scale, float * dst) {
-    using type = dnnl::memory::data_type;
-    return matmul(M, N, K, type::s8, type::s8, type::f32, x, w, dst, {x_scale, w_scale});
 }
 
 } // namespace bench

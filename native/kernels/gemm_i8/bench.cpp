@@ -1,19 +1,15 @@
 #include "bench.h"
-#include "ggml-ext-kernels/common.h"
 #include "ggml-ext-kernels/gemm_i8.h"
 #include "ggml-ext-kernels/quantize_i8.h"
 
 #include <cstdio>
-#include <cstring>
 #include <vector>
 
 // "quantise + GEMM" starts from float activations: row quantiser, product, scales.
 void gemm_i8_bench() {
     std::printf("\n### gemm_i8\n\n| M | N | K | int8 peak GOP/s | ours GOP/s | of peak | quantise + GEMM of peak | "
-                "oneDNN u8s8s32 GOP/s | ours / oneDNN | oneDNN with scales | ours / oneDNN |\n"
-                "|---|---|---|---|---|---|---|---|---|---|---|\n");
+                "oneDNN u8s8s32 GOP/s | ours / oneDNN |\n|---|---|---|---|---|---|---|---|---|\n");
     const bench::peak peak         = bench::peak_i8();
-    const bool        peer_scales  = std::strstr(ggml_ext_cpu_isa(), "avx512") || std::strstr(ggml_ext_cpu_isa(), "amx"); // ten times slower and more elsewhere
     const int64_t     weights[][2] = {{384, 384}, {1536, 384}, {384, 1536}, {4096, 4096}};
     for (const auto & [N, K] : weights) {
         for (int64_t M : {1, 16, 128, 512}) {
@@ -23,7 +19,7 @@ void gemm_i8_bench() {
             bench::lines<int8_t>  w(static_cast<size_t>(N * K), 3), x(static_cast<size_t>(M * K), 5);
             bench::lines<uint8_t> x_unsigned(x.begin(), x.end());
             bench::lines<float>   x_float(x.size(), 0.3f), x_scale(static_cast<size_t>(M), 0.1f),
-                w_scale(static_cast<size_t>(N), 0.1f), dst(static_cast<size_t>(M * N)), peer_scaled(dst);
+                w_scale(static_cast<size_t>(N), 0.1f), dst(static_cast<size_t>(M * N));
             bench::lines<int32_t> peer(dst.size());
             bench::lines<char>    packed(ggml_ext_cpu_gemm_i8_packed_size(N, K)),
                 scratch(ggml_ext_cpu_gemm_i8_scratch_size(M, N, K));
@@ -61,14 +57,12 @@ void gemm_i8_bench() {
                                          ggml_ext_cpu_quantize_i8(&quantize, nullptr, 0, 0, 1);
                                          product();
                                      }},
-                                    {"oneDNN", bench::onednn_i8(M, N, K, x_unsigned.data(), w.data(), peer.data())},
-                                    {"oneDNN with scales",
-                                     !peer_scales ? std::function<void()>{} : bench::onednn_i8_scaled(M, N, K, x.data(), x_scale.data(), w.data(), w_scale.data(), peer_scaled.data())}});
+                                    {"oneDNN", bench::onednn_i8(M, N, K, x_unsigned.data(), w.data(), peer.data())}});
             const double work = static_cast<double>(M) * static_cast<double>(N * K), rate = peak.macs / t[1];
-            std::printf("| %ld | %ld | %ld | %.1f | %.1f | %.0f %% | %.0f %% | %.1f | %.2f | %.1f | %.2f |\n", static_cast<long>(M),
+            std::printf("| %ld | %ld | %ld | %.1f | %.1f | %.0f %% | %.0f %% | %.1f | %.2f |\n", static_cast<long>(M),
                         static_cast<long>(N), static_cast<long>(K), 2e-9 * rate, 2e-9 * work / t[0],
                         100 * work / t[0] / rate, 100 * work / t[2] / rate, t[3] > 0 ? 2e-9 * work / t[3] : 0,
-                        t[3] / t[0], t[4] > 0 ? 2e-9 * work / t[4] : 0, t[4] / t[0]);
+                        t[3] / t[0]);
         }
     }
 }
