@@ -27,9 +27,12 @@ inline range share(int64_t n, int64_t ith, int64_t nth) {
 }
 
 // Cuts an m_units x n_units grid into nth rectangles: the one with the least work in its largest rectangle wins, then the one
-// that reads fewest rows and columns (m_weight, n_weight: bytes to read for one unit). To pack a unit of rows, which each
-// rectangle does for itself, is about the work of one unit of the grid.
+// that reads fewest rows and columns (m_weight, n_weight: bytes to read for one unit). A unit of the grid is a tile's product. To
+// read a unit of columns, weights that come from memory, takes as long as LEAST_ROWS tiles; to pack a unit of rows, which each
+// rectangle does for itself, as one.
 inline tile2d share_grid(int64_t m_units, int64_t n_units, int64_t m_weight, int64_t n_weight, int ith, int nth) {
+    constexpr int64_t LEAST_ROWS = 3;
+
     int     best_m    = 1;
     int64_t best_work = INT64_MAX, best_read = INT64_MAX;
     for (int tm = 1; tm <= nth; tm++) {
@@ -38,7 +41,7 @@ inline tile2d share_grid(int64_t m_units, int64_t n_units, int64_t m_weight, int
         }
         const int64_t rows = (m_units + tm - 1) / tm;
         const int64_t cols = (n_units + nth / tm - 1) / (nth / tm);
-        const int64_t work = rows * cols + rows;
+        const int64_t work = (rows < LEAST_ROWS ? LEAST_ROWS : rows) * cols + rows;
         const int64_t read = rows * m_weight + cols * n_weight;
         if (work < best_work || (work == best_work && read < best_read)) {
             best_m    = tm;
