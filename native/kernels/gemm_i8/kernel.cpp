@@ -115,6 +115,17 @@ template <int MR> void pin(vi (&sums)[MR][2]) {
 #endif
 }
 
+// What a whole tile's sums begin with: their starting values, or the sums of the blocks of K before.
+template <int MR> void begin_sums(const output & out, vi (&sums)[MR][2]) {
+    const int32_t * start = reinterpret_cast<const int32_t *>(out.start);
+#pragma GCC unroll 16
+    for (int r = 0; r < MR; r++) {
+        const int32_t * before = out.first ? start : reinterpret_cast<const int32_t *>(row_of(out, r));
+        sums[r][0]             = load(before);
+        sums[r][1]             = load(before + LANES);
+    }
+}
+
 // Not inlined, and no second loop where one step is all: else the sums leave their registers. Finished sums are scaled before they
 // are written: what is written first and read again at once waits for the cache line.
 template <int MR>
@@ -122,6 +133,9 @@ __attribute__((noinline)) void tile(int64_t groups, const char * x, const int8_t
     constexpr int U = 2 * MR >= MIN_SUMS ? 1 : MIN_SUMS / (2 * MR); // groups with sums of their own
 
     alignas(sizeof(vi)) vi sums[U][MR][2] = {}; // a template, pin, knows of no smaller alignment
+    if (out.columns == NR) {
+        begin_sums(out, sums[0]);
+    }
 
     fetch_to_write(out.dst, out.stride, MR, NR * int64_t{sizeof(float)});
     for (int64_t left = groups; left > 0;) {
@@ -170,14 +184,6 @@ __attribute__((noinline)) void tile(int64_t groups, const char * x, const int8_t
 
     pin(sums[0]);
     if (out.columns == NR) {
-        const vi s0 = load(reinterpret_cast<const int32_t *>(out.start));
-        const vi s1 = load(reinterpret_cast<const int32_t *>(out.start) + LANES);
-#pragma GCC unroll 16
-        for (int r = 0; r < MR; r++) {
-            const float * c = row_of(out, r);
-            sums[0][r][0]   = wrapping_add(sums[0][r][0], out.first ? s0 : bits(load(c)));
-            sums[0][r][1]   = wrapping_add(sums[0][r][1], out.first ? s1 : bits(load(c + LANES)));
-        }
         if (!out.last) {
 #pragma GCC unroll 16
             for (int r = 0; r < MR; r++) {
