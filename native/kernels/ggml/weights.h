@@ -1,8 +1,9 @@
 #pragma once
 
 // Packed copies of weights (CACHE-1). A copy takes as much memory as the weight, rounded up to whole panels (32 columns at most),
-// and lives outside ggml's buffers, so ggml's own reports do not count it. It is found by the weight's address and shared by all
-// plans and backends; copies that no plan uses any more are kept, up to MOST_IDLE bytes, and all go when the kernels are withdrawn.
+// and lives outside ggml's buffers, so ggml's own reports do not count it; from 2 MiB on it asks for huge pages. It is found by the
+// weight's address and shared by all plans and backends; copies that no plan uses any more are kept, up to MOST_IDLE bytes, and all
+// go when the kernels are withdrawn.
 //
 // A copy is checked before each use, so that a weight that was set anew, trained or freed is not taken for the old one: a print of
 // 64 bytes of each row, at alternating places, or of the whole weight where that is small. A caller who changes single elements of
