@@ -9,7 +9,8 @@ namespace cpu_ops {
 namespace {
 
 // Below, ggml's own is as fast: packing a block of keys and values for few queries costs as much as it gains (measured: bench/).
-constexpr int64_t LEAST_QUERIES = 4;
+constexpr int64_t LEAST_QUERIES     = 4;
+constexpr int64_t LEAST_QUERIES_F16 = 8; // of keys and values, which are converted as well
 
 constexpr int64_t CHUNK_HEADS = 2; // at least
 
@@ -42,7 +43,8 @@ int32_t supports(const ggml_ext_node * node, void * /* user_data */) {
 
 int32_t preferred(const ggml_ext_node * node, void * /* user_data */) {
     const int64_t queries = node->src[0]->ne[1];
-    return queries >= LEAST_QUERIES ? 1 : refuse("%lld queries, and ggml's own attention is as fast below %lld", static_cast<long long>(queries), static_cast<long long>(LEAST_QUERIES));
+    const int64_t least   = node->src[1]->type == TYPE_F16 ? LEAST_QUERIES_F16 : LEAST_QUERIES;
+    return queries >= least ? 1 : refuse("%lld queries, and ggml's own attention is as fast below %lld", static_cast<long long>(queries), static_cast<long long>(least));
 }
 
 size_t scratch_size(const ggml_ext_node & node) {

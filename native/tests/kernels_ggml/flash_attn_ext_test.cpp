@@ -157,7 +157,8 @@ TEST_CASE("KERNEL-1: FLASH_ATTN_EXT in F32 and F16, with masks, shared heads, ba
     const std::vector<problem> problems = {{16, 16, 32, 32, 12, 12, 1},
                                            {128, 128, 32, 32, 4, 4, 2, F32, true},
                                            {33, 200, 64, 64, 6, 2, 1, F16, true},
-                                           {9, 70, 24, 40, 2, 1, 3, F16},
+                                           {8, 70, 24, 40, 2, 1, 3, F16},
+                                           {4, 50, 32, 32, 2, 2, 1},
                                            {20, 31, 16, 16, 4, 4, 1, F32, true, 8.0f},
                                            {12, 65, 32, 32, 3, 3, 1, F16, true, 0, 0, false, false},
                                            {19, 19, 32, 32, 12, 12, 2, F32, true, 0, 0, false, true, true}};
@@ -186,10 +187,10 @@ TEST_CASE("KERNEL-1: FLASH_ATTN_EXT with few queries, a softcap or sinks stays g
         problem      p;
         const char * reason;
     };
-    problem few{3, 64, 32, 32, 2, 2, 1}, capped{16, 64, 32, 32, 2, 2, 1}, sinking = capped;
+    problem few{3, 64, 32, 32, 2, 2, 1}, few_f16{7, 64, 32, 32, 2, 2, 1, F16}, capped{16, 64, 32, 32, 2, 2, 1}, sinking = capped;
     capped.softcap = 5;
     sinking.sinks  = true;
-    for (const refused & r : {refused{few, "3 queries"}, refused{capped, "softcap 5"}, refused{sinking, "sinks"}}) {
+    for (const refused & r : {refused{few, "3 queries"}, refused{few_f16, "7 queries"}, refused{capped, "softcap 5"}, refused{sinking, "sinks"}}) {
         CAPTURE(r.reason);
         model           b;
         const attention a(b, r.p);
