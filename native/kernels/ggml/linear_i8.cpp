@@ -15,8 +15,6 @@ namespace cpu_ops {
 
 namespace {
 
-constexpr int64_t CHUNK_ROWS = 72; // at least: for each chunk the weight is read again
-
 int32_t supports(const ggml_ext_node * node, void * /* user_data */) {
     linear l;
     return read_linear(node->n_src, node->src, node->attrs, l) ? 1 : 0;
@@ -145,7 +143,7 @@ int multiply(const ggml_ext_exec_params & params, const state & s, const layout 
     args.dst        = static_cast<float *>(dst.data);
     args.dst_stride = static_cast<size_t>(l.N) * sizeof(float);
     void * scratch  = scratch_of(params, place.shared, place.each, ith);
-    return chunk_queue(workspace + place.queue).drain(chunks_each(l.M, CHUNK_ROWS, nth), ith, nth, [&](int32_t chunk, int32_t chunks) {
+    return chunk_queue(workspace + place.queue).drain(chunks_each(l.M, LEAST_CHUNK_ROWS, nth), ith, nth, [&](int32_t chunk, int32_t chunks) {
         return ggml_ext_cpu_gemm_i8(&args, scratch, place.each, chunk, chunks);
     });
 }

@@ -13,7 +13,6 @@ namespace {
 constexpr int64_t LEAST_ROWS       = 4;
 constexpr int64_t LEAST_ROWS_LARGE = 16;
 constexpr size_t  LARGE            = size_t{8} << 20; // bytes
-constexpr int64_t CHUNK_ROWS       = 72;              // at least: for each chunk the weight is read again
 
 size_t scratch_size(const ggml_ext_node & mul_mat) {
     return ggml_ext_cpu_gemm_f32_scratch_size(rows(*mul_mat.src[1]), mul_mat.src[0]->ne[1], mul_mat.src[0]->ne[0]);
@@ -94,7 +93,7 @@ int run_product_f32(const ggml_ext_exec_params & params, const ggml_ext_tensor &
         args.x        = floats(&x);
         args.x_stride = stride;
         args.dst      = static_cast<float *>(dst.data);
-        return status_of(queue.drain(chunks_each(args.M, CHUNK_ROWS, nth), ith, nth, [&](int32_t chunk, int32_t chunks) {
+        return status_of(queue.drain(chunks_each(args.M, LEAST_CHUNK_ROWS, nth), ith, nth, [&](int32_t chunk, int32_t chunks) {
             return ggml_ext_cpu_gemm_f32(&args, scratch, each, chunk, chunks);
         }));
     }
