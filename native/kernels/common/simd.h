@@ -102,14 +102,14 @@ inline float sum(vf v) {
 }
 
 inline int32_t max_lane(vi v) {
-    int32_t lanes[LANES];
-    store(lanes, v);
-    for (int w = LANES / 2; w > 0; w /= 2) {
-        for (int i = 0; i < w; i++) {
-            lanes[i] = lanes[i] > lanes[i + w] ? lanes[i] : lanes[i + w];
-        }
+    four_lanes parts[LANES / 4];
+    memcpy(parts, &v, sizeof(v));
+    four_lanes m = parts[0];
+    for (int i = 1; i < LANES / 4; i++) {
+        m = m > parts[i] ? m : parts[i];
     }
-    return lanes[0];
+    const int32_t a = m[0] > m[1] ? m[0] : m[1], b = m[2] > m[3] ? m[2] : m[3];
+    return a > b ? a : b;
 }
 
 inline float max_lane(vf v) {

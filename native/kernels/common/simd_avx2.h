@@ -46,13 +46,13 @@ inline void interleave(vf a, vf b, vf & low, vf & high) {
     high = vf(_mm256_permute2f128_ps(__m256(even), __m256(odd), 0x31));
 }
 
-// Fours of lanes 0..7 to vectors 0 1 2 3 0 1 2 3.
+// Fours of lanes 0..7 to vectors 0 1 2 3 1 0 3 2: a blend for each shuffle across halves, of which there is one a cycle.
 inline void deal_fours(vf & a, vf & b, vf & c, vf & d) {
     const __m256 a0 = __m256(a), b0 = __m256(b), c0 = __m256(c), d0 = __m256(d);
-    a = vf(_mm256_insertf128_ps(a0, _mm256_castps256_ps128(c0), 1));
-    b = vf(_mm256_permute2f128_ps(a0, c0, 0x31));
-    c = vf(_mm256_insertf128_ps(b0, _mm256_castps256_ps128(d0), 1));
-    d = vf(_mm256_permute2f128_ps(b0, d0, 0x31));
+    a = vf(_mm256_blend_ps(a0, c0, 0xF0));
+    b = vf(_mm256_permute2f128_ps(a0, c0, 0x21));
+    c = vf(_mm256_blend_ps(b0, d0, 0xF0));
+    d = vf(_mm256_permute2f128_ps(b0, d0, 0x21));
 }
 
 inline void store_i8(int8_t * p, vi a, vi b, vi c, vi d) {

@@ -3,18 +3,12 @@
 // The fast transform: y = H4 x for four values is y[i] = (x[0] + x[1] + x[2] + x[3]) / 2 - x[3 - i], applied to
 // each base-4 digit of the index in turn, the highest first. The four values always lie in four vectors.
 
-#include "simd.h"
+#include "columns.h"
 
 namespace {
 
 // A row is rotated in tiles and left in their order: vector c of a tile's four has the floats whose last digit is c.
 constexpr int TILE = 4 * LANES;
-
-// Where float i of a row lies among the tiles.
-inline int64_t place(int64_t i) {
-    const int64_t in_tile = i % TILE;
-    return i - in_tile + in_tile % 4 * LANES + in_tile / 4;
-}
 
 // N vectors, of which those D apart differ in one digit.
 template <int N, int D> inline void h4(vf * r) {
@@ -55,14 +49,12 @@ inline void rotate_digit3(const float * x, float * y) {
     }
 }
 
-// Digits 2, of 64 floats, and 1, or digit 1 of a tile alone.
-template <bool digit2> inline void rotate_digits21(const float * x, float * y) {
-    constexpr int N = digit2 ? 64 / LANES : 4;
+// Digits 2 and 1 of 64 floats, more than a tile.
+inline void rotate_digits21(const float * x, float * y) {
+    constexpr int N = 64 / LANES;
     vf            r[N];
     load_vectors<N>(x, LANES, r);
-    if (digit2) {
-        h4<N, N / 4>(r);
-    }
+    h4<N, N / 4>(r);
 #pragma GCC unroll 4
     for (int i = 0; i < N; i += 4) {
         deal_fours(r[i], r[i + 1], r[i + 2], r[i + 3]);
@@ -71,67 +63,89 @@ template <bool digit2> inline void rotate_digits21(const float * x, float * y) {
     store_vectors<N>(r, y, LANES);
 }
 
-inline vi magnitude(vf v) {
-    return bits(v) & 0x7FFFFFFF;
+// A tile of DIGITS digits to rotate, but digit 0; DIGITS = 0: all but that are rotated.
+template <int DIGITS> inline void rotate_high(const float * x, vf * r) {
+    load_vectors<4>(x, LANES, r);
+    if (DIGITS == 3) {
+        h4<4, 1>(r);
+    }
+    if (DIGITS >= 2) {
+        deal_fours(r[0], r[1], r[2], r[3]);
+        h4<4, 1>(r);
+    }
 }
 
-// Digit 0 of a tile, of which digit 1 is dealt to vectors already or not; the largest magnitudes, as bits, into most.
-template <bool dealt> inline void rotate_digit0(const float * x, float * y, vi & most) {
-    vf r[4], even[2], odd[2];
-    load_vectors<4>(x, LANES, r);
-    if (!dealt) {
-        deal_fours(r[0], r[1], r[2], r[3]);
-    }
+// Digit 0 of a tile; the largest magnitudes, as bits, into most.
+inline __attribute__((always_inline)) void rotate_digit0(vf * r, float * y, vi & most) {
+    vf even[2], odd[2];
     interleave_fours(r[0], r[2], even[0], even[1]);
     interleave_fours(r[1], r[3], odd[0], odd[1]);
     interleave_fours(even[0], odd[0], r[0], r[1]);
     interleave_fours(even[1], odd[1], r[2], r[3]);
     h4<4, 1>(r);
     store_vectors<4>(r, y, LANES);
-    most = max(most, max(max(magnitude(r[0]), magnitude(r[1])), max(magnitude(r[2]), magnitude(r[3]))));
+    most = max_magnitude(most, r);
 }
 
-// n floats, whole groups and tiles, that stay in the L1 cache from pass to pass. A pass for a digit or two has chains
-// of operations so short that the processor overlaps them; all digits in one were slower.
-template <int GROUP> inline void rotate_floats(const float * x, float * y, int64_t n, vi & most) {
+// other(i) is called beside the tile at i. Chains of operations are long where a tile has two digits and more: the high ones
+// of the next tile go between.
+template <int DIGITS, typename F> inline void rotate_tiles(const float * x, float * y, int64_t n, vi & most, const F & other) {
+    vf      r[4], next[4];
+    int64_t i = 0;
+    if (DIGITS >= 2) {
+        rotate_high<DIGITS>(x, next);
+        for (; i + TILE < n; i += TILE) {
+            memcpy(r, next, sizeof(r));
+            rotate_high<DIGITS>(x + i + TILE, next);
+            rotate_digit0(r, y + i, most);
+            other(i);
+        }
+        rotate_digit0(next, y + i, most);
+        other(i);
+        return;
+    }
+    for (; i < n; i += TILE) {
+        rotate_high<DIGITS>(x + i, r);
+        rotate_digit0(r, y + i, most);
+        other(i);
+    }
+}
+
+// n floats, whole groups and tiles, that stay in the L1 cache from pass to pass.
+template <int GROUP, typename F> inline void rotate_floats(const float * x, float * y, int64_t n, vi & most, const F & other) {
     if (GROUP == 256) {
         for (int64_t i = 0; i < n; i += 256) {
             rotate_digit3(x + i, y + i);
         }
         x = y;
     }
-    if (GROUP >= 16) {
-        for (int64_t i = 0; i < n; i += GROUP == 16 ? TILE : 64) {
-            rotate_digits21<(GROUP > 16)>(x + i, y + i);
+    if (GROUP >= 64 && TILE < 64) {
+        for (int64_t i = 0; i < n; i += 64) {
+            rotate_digits21(x + i, y + i);
         }
         x = y;
     }
-    for (int64_t i = 0; i < n; i += TILE) {
-        rotate_digit0<(GROUP >= 16)>(x + i, y + i, most);
-    }
+    constexpr int DIGITS = GROUP == 4 ? 1 : GROUP == 16 ? 2
+                                        : TILE < 64     ? 0
+                                                        : 3;
+    rotate_tiles<DIGITS>(x, y, n, most, other);
 }
 
 // y has room for whole tiles. The largest lane of the result is the largest magnitude's bits (a NaN's are the largest of all).
-template <int GROUP> inline vi rotate_row(const float * x, float * y, int64_t k) {
+// other(i) is called beside each whole tile.
+template <int GROUP, typename F> inline vi rotate_row(const float * x, float * y, int64_t k, const F & other) {
     constexpr int BLOCK = 2048;
     vi            most  = {};
     const int64_t whole = k / TILE * TILE;
     for (int64_t i = 0; i < whole; i += BLOCK) {
-        rotate_floats<GROUP>(x + i, y + i, min64(BLOCK, whole - i), most);
+        rotate_floats<GROUP>(x + i, y + i, min64(BLOCK, whole - i), most, [&](int64_t j) { other(i + j); });
     }
     if (whole < k) {
         memset(y + whole, 0, TILE * sizeof(float));
         memcpy(y + whole, x + whole, static_cast<size_t>(k - whole) * sizeof(float));
-        rotate_floats<GROUP>(y + whole, y + whole, TILE, most);
+        rotate_floats<GROUP>(y + whole, y + whole, TILE, most, [](int64_t) {});
     }
     return most;
-}
-
-inline vi rotate_row(const float * x, float * y, int64_t k, int64_t group) {
-    return group == 4    ? rotate_row<4>(x, y, k)
-           : group == 16 ? rotate_row<16>(x, y, k)
-           : group == 64 ? rotate_row<64>(x, y, k)
-                         : rotate_row<256>(x, y, k);
 }
 
 } // namespace
