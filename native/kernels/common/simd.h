@@ -102,14 +102,14 @@ inline float sum(vf v) {
 }
 
 inline int32_t max_lane(vi v) {
+    const auto larger = [](four_lanes a, four_lanes b) { return a > b ? a : b; };
     four_lanes parts[LANES / 4];
     memcpy(parts, &v, sizeof(v));
-    four_lanes m = parts[0];
     for (int i = 1; i < LANES / 4; i++) {
-        m = m > parts[i] ? m : parts[i];
+        parts[0] = larger(parts[0], parts[i]);
     }
-    const int32_t a = m[0] > m[1] ? m[0] : m[1], b = m[2] > m[3] ? m[2] : m[3];
-    return a > b ? a : b;
+    const four_lanes two = larger(parts[0], GGML_EXT_LANES_OF(parts[0], parts[0], 2, 3, 0, 1));
+    return larger(two, GGML_EXT_LANES_OF(two, two, 1, 0, 3, 2))[0];
 }
 
 inline float max_lane(vf v) {
