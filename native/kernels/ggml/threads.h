@@ -15,7 +15,11 @@ constexpr size_t ALIGNMENT = 64;
 
 inline size_t aligned(size_t size) { return (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT; }
 
-inline int32_t most_tasks() { return static_cast<int32_t>(std::clamp(std::thread::hardware_concurrency(), 1u, 256u)); }
+// Asked once: to find out how many processors there are, glibc reads a file.
+inline int32_t most_tasks() {
+    static const auto n = static_cast<int32_t>(std::clamp(std::thread::hardware_concurrency(), 1u, 256u));
+    return n;
+}
 
 // Asks for `shared` bytes, and `each` bytes for every thread behind them.
 inline void want_workspace(ggml_ext_prepared & out, size_t shared, size_t each) {
