@@ -37,10 +37,12 @@ __attribute__((target("avx2,fma"))) void f32_avx2() {
 
 __attribute__((target("avx2"))) void i8_avx2() {
     __m256i s[12] = {};
-    __m256i a = _mm256_set1_epi16(1), b = _mm256_set1_epi16(2), product;
+    __m256i a = _mm256_set1_epi8(1), b = _mm256_set1_epi8(2), one = _mm256_set1_epi16(1), product;
     for (int64_t i = 0; i < ROUNDS; i++) {
-#    define STEP(c) \
-        __asm__ volatile("vpmaddwd %2, %3, %1\n\tvpaddd %1, %0, %0" : "+x"(s[c]), "=&x"(product) : "x"(a), "x"(b));
+#    define STEP(c)                                                                          \
+        __asm__ volatile("vpmaddubsw %2, %3, %1\n\tvpmaddwd %4, %1, %1\n\tvpaddd %1, %0, %0" \
+                         : "+x"(s[c]), "=&x"(product)                                        \
+                         : "x"(a), "x"(b), "x"(one));
         CHAINS(STEP)
 #    undef STEP
     }
@@ -104,7 +106,7 @@ peak peak_i8() {
         return {i8_amx, static_cast<double>(ROUNDS) * 4 * 16 * 16 * 64};
     }
     const bool wide = isa_is("avx512");
-    return {wide ? i8_avx512 : i8_avx2, static_cast<double>(ROUNDS) * 12 * (wide ? 64 : 16)};
+    return {wide ? i8_avx512 : i8_avx2, static_cast<double>(ROUNDS) * 12 * (wide ? 64 : 32)};
 #else
     return {[] {}, 0};
 #endif

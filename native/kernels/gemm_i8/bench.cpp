@@ -1,9 +1,10 @@
 #include "bench.h"
 #include "ggml-ext-kernels/gemm_i8.h"
 #include "ggml-ext-kernels/quantize_i8.h"
+#include "support.h"
 
+#include <algorithm>
 #include <cstdio>
-#include <vector>
 
 // "quantise + GEMM" starts from float activations: row quantiser, product, scales.
 void gemm_i8_bench() {
@@ -16,7 +17,9 @@ void gemm_i8_bench() {
             if (M * N * K > (int64_t{1} << 32)) {
                 continue;
             }
-            bench::lines<int8_t>  w(static_cast<size_t>(N * K), 3), x(static_cast<size_t>(M * K), 5);
+            bench::lines<int8_t> w(static_cast<size_t>(N * K)), x(static_cast<size_t>(M * K));
+            std::copy_n(test::quantized_rows(static_cast<size_t>(N), static_cast<size_t>(K), 1).begin(), w.size(), w.begin());
+            std::copy_n(test::quantized_rows(static_cast<size_t>(M), static_cast<size_t>(K), 2).begin(), x.size(), x.begin());
             bench::lines<uint8_t> x_unsigned(x.begin(), x.end());
             bench::lines<float>   x_float(x.size(), 0.3f), x_scale(static_cast<size_t>(M), 0.1f),
                 w_scale(static_cast<size_t>(N), 0.1f), dst(static_cast<size_t>(M * N));
@@ -38,7 +41,9 @@ void gemm_i8_bench() {
                                                             nullptr,
                                                             0,
                                                             dst.data(),
-                                                            static_cast<size_t>(N) * 4};
+                                                            static_cast<size_t>(N) * 4,
+                                                            w.data(),
+                                                            static_cast<size_t>(K)};
             const ggml_ext_cpu_quantize_i8_args quantize = {M,
                                                             K,
                                                             1,

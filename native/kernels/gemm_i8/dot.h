@@ -3,7 +3,7 @@
 // The one step that differs between instruction sets. A group is K_GROUP successive k of one row of x, held in
 // 32 bits; dot adds to each of LANES sums the products of a group of x with the groups of LANES columns.
 
-#include "simd.h"
+#include "pack_x.h"
 
 namespace {
 
@@ -11,11 +11,8 @@ namespace {
 
 // VNNI multiplies unsigned by signed bytes: x is stored as x + 128, and each sum starts at -128 times the sum
 // of its column, which makes it exact again (all modulo 2^32).
-constexpr int     K_GROUP  = 4;
-constexpr int32_t X_OFFSET = 128;
-
-typedef uint8_t x_element;
-typedef vi      w_vector;
+typedef byte_groups x_groups;
+typedef vi          w_vector;
 
 inline w_vector load_w(const int8_t * p) {
     return vi(_mm512_loadu_si512(p));
@@ -27,10 +24,7 @@ inline vi dot(vi sum, int32_t x, w_vector w) {
 
 #else
 
-constexpr int     K_GROUP  = 2;
-constexpr int32_t X_OFFSET = 0;
-
-typedef int16_t x_element;
+typedef pair_groups x_groups;
 
 #    if defined(GGML_EXT_ISA_AVX2)
 
@@ -82,21 +76,8 @@ inline vi dot(vi sum, int32_t x, w_vector w) {
 #    endif
 #endif
 
-static_assert(K_GROUP * sizeof(x_element) == sizeof(int32_t), "a group of x is one broadcast");
+constexpr int K_GROUP = x_groups::SIZE;
 
-// Four groups of x.
-inline four load_x(const int8_t * p) {
-    typedef int8_t    bytes __attribute__((vector_size(4 * K_GROUP)));
-    typedef x_element elements __attribute__((vector_size(16)));
-    bytes             x;
-    memcpy(&x, p, sizeof(x));
-    if constexpr (sizeof(x_element) == 1) {
-        x ^= static_cast<int8_t>(X_OFFSET);
-    }
-    const elements widened = __builtin_convertvector(x, elements);
-    four           groups;
-    memcpy(&groups, &widened, sizeof(groups));
-    return groups;
-}
+static_assert(K_GROUP * sizeof(x_groups::element) == sizeof(int32_t), "a group of x is one broadcast");
 
 } // namespace

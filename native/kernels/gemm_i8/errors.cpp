@@ -28,7 +28,9 @@ void gemm_i8_errors() {
                                                 nullptr,
                                                 0,
                                                 dst.data(),
-                                                static_cast<size_t>(N) * 4};
+                                                static_cast<size_t>(N) * 4,
+                                                w.data(),
+                                                static_cast<size_t>(K)};
         ggml_ext_cpu_gemm_i8(&args, scratch.data(), scratch.size(), 0, 1);
         test::error e;
         for (int64_t i = 0; i < M * N; i++) {

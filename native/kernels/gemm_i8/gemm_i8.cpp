@@ -11,21 +11,35 @@ const gemm_i8_kernels & selected() {
         return gemm_i8_amx;
     }
 #endif
+#if defined(__x86_64__)
+    if (ggml_ext_cpu::active_isa() == ggml_ext_cpu::isa::avx2) {
+        return gemm_i8_avx2_bytes;
+    }
+#endif
     return GGML_EXT_SELECT(gemm_i8);
+}
+
+// None where an instruction set has no such kernel.
+const unpacked_i8_kernels * unpacked() {
+#if defined(__x86_64__)
+    if (ggml_ext_cpu::active_isa() != ggml_ext_cpu::isa::scalar) {
+        return ggml_ext_cpu::active_isa() == ggml_ext_cpu::isa::avx2 ? &unpacked_i8_avx2 : &unpacked_i8_avx512;
+    }
+#endif
+    return nullptr;
 }
 
 int64_t panel_count(int64_t n) {
     return (n + selected().nr - 1) / selected().nr;
 }
 
-size_t panel_bytes(int64_t k) {
-    const gemm_i8_kernels & kernels = selected();
-    const int64_t           padded  = (k + kernels.k_group - 1) / kernels.k_group * kernels.k_group;
-    return static_cast<size_t>(kernels.nr) * (sizeof(int32_t) + static_cast<size_t>(padded));
+bool reads_unpacked(const ggml_ext_cpu_gemm_i8_args & a) {
+    return a.w && a.M <= ggml_ext_cpu_gemm_i8_unpacked_rows();
 }
 
 bool valid(const ggml_ext_cpu_gemm_i8_args & a, int ith, int nth) {
-    return a.M >= 1 && a.N >= 1 && a.K >= 1 && a.packed && a.x && a.dst && ith >= 0 && ith < nth &&
+    return a.M >= 1 && a.N >= 1 && a.K >= 1 && (a.packed || reads_unpacked(a)) && a.x && a.dst && ith >= 0 && ith < nth &&
+           (!a.w || a.N == 1 || a.w_stride >= static_cast<size_t>(a.K)) &&
            (!a.x_scale || a.x_scales == 1 || a.x_scales == a.M) &&
            (!a.w_scale || a.w_scales == 1 || a.w_scales == a.N) &&
            (a.M == 1 ||
@@ -35,8 +49,12 @@ bool valid(const ggml_ext_cpu_gemm_i8_args & a, int ith, int nth) {
 
 } // namespace
 
+int64_t ggml_ext_cpu_gemm_i8_unpacked_rows(void) {
+    return unpacked() ? unpacked()->most_rows : 0;
+}
+
 size_t ggml_ext_cpu_gemm_i8_packed_size(int64_t N, int64_t K) {
-    return N < 1 || K < 1 ? 0 : sizeof(packed_head) + static_cast<size_t>(panel_count(N)) * panel_bytes(K);
+    return N < 1 || K < 1 ? 0 : sizeof(packed_head) + static_cast<size_t>(panel_count(N)) * selected().panel_bytes(K);
 }
 
 int ggml_ext_cpu_gemm_i8_pack(
@@ -54,20 +72,26 @@ int ggml_ext_cpu_gemm_i8_pack(
     if (ith == 0) {
         write_head(packed, KIND, N, K);
     }
-    char *      panels = static_cast<char *>(packed) + sizeof(packed_head);
-    const range mine   = share(panel_count(N), ith, nth);
+    char *       panels = static_cast<char *>(packed) + sizeof(packed_head);
+    const size_t size   = kernels.panel_bytes(K);
+    const range  mine   = share(panel_count(N), ith, nth);
     for (int64_t p = mine.begin; p < mine.end; p++) {
         const int64_t n0   = p * kernels.nr;
         const int64_t left = N - n0;
         kernels.pack_panel(w + static_cast<size_t>(n0) * w_stride, w_stride, left < kernels.nr ? left : kernels.nr, K,
-                           panels + static_cast<size_t>(p) * panel_bytes(K));
+                           panels + static_cast<size_t>(p) * size);
     }
     return GGML_EXT_CPU_OK;
 }
 
 size_t ggml_ext_cpu_gemm_i8_scratch_size(int64_t M, int64_t N, int64_t K) {
-    (void) N; // the block of x alone lives in scratch
-    return M < 1 || K < 1 ? 0 : selected().scratch_size(M, K);
+    (void) N; // x alone lives in scratch
+    if (M < 1 || K < 1) {
+        return 0;
+    }
+    const size_t packed = selected().scratch_size(M, K);
+    const size_t other  = M <= ggml_ext_cpu_gemm_i8_unpacked_rows() ? unpacked()->scratch_size(M, K) : 0;
+    return packed > other ? packed : other;
 }
 
 int ggml_ext_cpu_gemm_i8(
@@ -78,8 +102,14 @@ int ggml_ext_cpu_gemm_i8(
     if (args->K > GGML_EXT_CPU_GEMM_I8_MAX_K) {
         return GGML_EXT_CPU_UNSUPPORTED;
     }
-    if (scratch_size < ggml_ext_cpu_gemm_i8_scratch_size(args->M, args->N, args->K) ||
-        args->packed_size < ggml_ext_cpu_gemm_i8_packed_size(args->N, args->K)) {
+    if (scratch_size < ggml_ext_cpu_gemm_i8_scratch_size(args->M, args->N, args->K)) {
+        return GGML_EXT_CPU_SMALL_BUFFER;
+    }
+    if (reads_unpacked(*args)) {
+        unpacked()->run(*args, share(args->N, ith, nth), static_cast<char *>(scratch));
+        return GGML_EXT_CPU_OK;
+    }
+    if (args->packed_size < ggml_ext_cpu_gemm_i8_packed_size(args->N, args->K)) {
         return GGML_EXT_CPU_SMALL_BUFFER;
     }
     if (!head_matches(args->packed, KIND, args->N, args->K)) {
@@ -91,7 +121,7 @@ int ggml_ext_cpu_gemm_i8(
     const range             rows    = {mine.m.begin * kernels.mr,
                         mine.m.end * kernels.mr < args->M ? mine.m.end * kernels.mr : args->M};
     if (rows.begin < rows.end && mine.n.begin < mine.n.end) {
-        kernels.run(*args, static_cast<const char *>(args->packed) + sizeof(packed_head), rows, mine.n,
+        kernels.run(*args, {static_cast<const char *>(args->packed) + sizeof(packed_head), kernels.panel_bytes(args->K)}, rows, mine.n,
                     static_cast<char *>(scratch));
     }
     return GGML_EXT_CPU_OK;

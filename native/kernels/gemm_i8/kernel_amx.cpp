@@ -115,7 +115,7 @@ void multiply(int64_t k_tiles, const char * x0, size_t rows0, const char * x1, s
     }
 }
 
-void run(const ggml_ext_cpu_gemm_i8_args & args, const char * panels, range rows, range panel_range, char * scratch) {
+void run(const ggml_ext_cpu_gemm_i8_args & args, packed_panels panels, range rows, range panel_range, char * scratch) {
     constexpr int64_t PAIR    = 2 * ROWS;
     const int64_t     k_tiles = tiles_of(args.K);
     sums_of_pair      sums;
@@ -136,7 +136,7 @@ void run(const ggml_ext_cpu_gemm_i8_args & args, const char * panels, range rows
             const size_t rows0 = static_cast<size_t>(min64(ROWS, tile_rows)), rows1 = static_cast<size_t>(tile_rows) - rows0;
             configure(tile_rows);
             for (int64_t p = panel_range.begin; p < panel_range.end; p++) {
-                const int8_t * w = reinterpret_cast<const int8_t *>(panels + static_cast<size_t>(p) * panel_bytes(args.K) + NR * sizeof(int32_t));
+                const int8_t * w = reinterpret_cast<const int8_t *>(panels.at(p) + NR * sizeof(int32_t));
                 for (int64_t r = part.begin; r < part.end; r += tile_rows) {
                     const char * x0 = scratch + r * k_tiles * K_TILE;
                     if (rows1 > 0) {
@@ -154,5 +154,4 @@ void run(const ggml_ext_cpu_gemm_i8_args & args, const char * panels, range rows
 
 } // namespace
 
-// padded to whole tiles of k
-const gemm_i8_kernels GGML_EXT_KERNELS(gemm_i8) = {ROWS, NR, K_TILE, scratch_size, pack_panel, run};
+const gemm_i8_kernels GGML_EXT_KERNELS(gemm_i8) = {ROWS, NR, panel_bytes, scratch_size, pack_panel, run};

@@ -2,6 +2,7 @@
 #include "reference.h"
 #include "support.h"
 
+#include <algorithm>
 #include <doctest/doctest.h>
 
 namespace {
@@ -27,7 +28,8 @@ bool same_bits(float a, float b) {
     return std::memcmp(&a, &b, sizeof(a)) == 0;
 }
 
-void check(const problem & p, const std::vector<int8_t> & x, const std::vector<int8_t> & w) {
+// By packed weights, or by the weights themselves.
+void check(const problem & p, const std::vector<int8_t> & x, const std::vector<int8_t> & w, bool unpacked) {
     CAPTURE(p.M);
     CAPTURE(p.N);
     CAPTURE(p.K);
@@ -36,13 +38,13 @@ void check(const problem & p, const std::vector<int8_t> & x, const std::vector<i
     const std::vector<float> x_scale = test::uniform(static_cast<size_t>(x_scales), 3, 0.0f, 0.1f);
     const std::vector<float> w_scale = test::uniform(static_cast<size_t>(w_scales), 4, -0.1f, 0.1f);
     const std::vector<float> bias    = test::uniform(static_cast<size_t>(p.N), 5, -10.0f, 10.0f);
-    const std::vector<char>  packed  = pack(p, w);
+    const std::vector<char>  packed  = unpacked ? std::vector<char>() : pack(p, w);
     test::padded             dst(p.M, p.N, p.dst_pad);
 
     const ggml_ext_cpu_gemm_i8_args args = {p.M,
                                             p.N,
                                             p.K,
-                                            packed.data(),
+                                            unpacked ? nullptr : packed.data(),
                                             packed.size(),
                                             x.data(),
                                             static_cast<size_t>(p.K + p.x_pad),
@@ -53,7 +55,9 @@ void check(const problem & p, const std::vector<int8_t> & x, const std::vector<i
                                             p.bias ? bias.data() : nullptr,
                                             GGML_EXT_CPU_ACT_NONE,
                                             dst.data.data(),
-                                            dst.stride_bytes()};
+                                            dst.stride_bytes(),
+                                            unpacked ? w.data() : nullptr,
+                                            static_cast<size_t>(p.K + p.w_pad)};
     REQUIRE(test::on_threads(p.nth, [&](int ith) {
                 std::vector<char> scratch(ggml_ext_cpu_gemm_i8_scratch_size(p.M, p.N, p.K));
                 return ggml_ext_cpu_gemm_i8(&args, scratch.data(), scratch.size(), ith, p.nth);
@@ -72,6 +76,13 @@ void check(const problem & p, const std::vector<int8_t> & x, const std::vector<i
     }
     CHECK(bad == 0);
     CHECK(dst.guards_intact());
+}
+
+void check(const problem & p, const std::vector<int8_t> & x, const std::vector<int8_t> & w) {
+    check(p, x, w, false);
+    if (p.M <= ggml_ext_cpu_gemm_i8_unpacked_rows()) {
+        check(p, x, w, true);
+    }
 }
 
 void check(const problem & p) {
@@ -101,6 +112,56 @@ TEST_CASE("I8-1: shapes of users and of MiniLM, blocks of K and M crossed") {
     check({2, 70, 10240});
     check({1, 33, 28672});
     check({2, 51866, 64});
+}
+
+TEST_CASE("I8-1: weights scaled by their row's largest, few of which could saturate a sum of two") {
+    const auto quantized = [](const problem & p) {
+        check(p, test::quantized_rows(static_cast<size_t>(p.M), static_cast<size_t>(p.K + p.x_pad), 1),
+              test::quantized_rows(static_cast<size_t>(p.N), static_cast<size_t>(p.K + p.w_pad), 2));
+    };
+    for (int64_t M : {1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33, 41, 129}) {
+        for (int64_t N : {1, 15, 16, 17, 40}) {
+            for (int64_t K : {1, 7, 8, 9, 31, 32, 33, 100, 384}) {
+                quantized({M, N, K});
+            }
+        }
+    }
+    quantized({130, 50, 4096});
+    quantized({20, 35, 9001, 3, 3, 2, 5});
+    quantized({1, 40, 131071});
+    quantized({260, 33, 1937, 4, 1, 1, 1});
+}
+
+TEST_CASE("I8-1: weights at the ends of int8 among small ones, against every x") {
+    for (int64_t M : {1, 4, 5, 37}) {
+        for (int x : {-128, -127, 127, 1000}) { // 1000: any
+            const int64_t       N = 70, K = 3000;
+            std::vector<int8_t> w = test::bytes(static_cast<size_t>(N * K), 2, -20, 20), ends = test::bytes(w.size(), 3, 0, 1);
+            for (size_t i = 0; i < w.size(); i++) { // runs of ends, of one sign and of both, a few times in each column
+                if (i * 2654435761u % 997 < 7) {
+                    w[i] = i % 3 == 0 ? -128 : i % 5 == 0 || ends[i] == 0 ? 127
+                                                                          : -128;
+                }
+            }
+            std::vector<int8_t> rows = test::bytes(static_cast<size_t>(M * K), 4);
+            for (int8_t & v : rows) {
+                v = x == 1000 ? v : static_cast<int8_t>(x);
+            }
+            check({M, N, K}, rows, w);
+        }
+    }
+}
+
+TEST_CASE("I8-1: columns of likely weights beside columns of which nearly all are large") {
+    for (int64_t M : {1, 6, 140}) {
+        const int64_t             N = 100, K = 2500;
+        std::vector<int8_t>       w     = test::quantized_rows(static_cast<size_t>(N), static_cast<size_t>(K), 1);
+        const std::vector<int8_t> large = test::bytes(w.size(), 2);
+        for (int64_t n : {20, 21, 50, 99}) {
+            std::copy_n(&large[static_cast<size_t>(n * K)], K, &w[static_cast<size_t>(n * K)]);
+        }
+        check({M, N, K, 2}, test::bytes(static_cast<size_t>(M * K), 3), w);
+    }
 }
 
 TEST_CASE("I8-1: the sum is exact at the ends of int8, -128 on both sides included") {
@@ -149,7 +210,7 @@ TEST_CASE("I8-1: a NaN scale makes its row NaN, as the quantiser promises for ro
     std::vector<float>              dst(60);
     std::vector<char>               scratch(ggml_ext_cpu_gemm_i8_scratch_size(3, 20, 8));
     const ggml_ext_cpu_gemm_i8_args args = {
-        3, 20, 8, packed.data(), packed.size(), x.data(), 8, x_scale, 3, nullptr, 0, nullptr, 0, dst.data(), 80};
+        3, 20, 8, packed.data(), packed.size(), x.data(), 8, x_scale, 3, nullptr, 0, nullptr, 0, dst.data(), 80, nullptr, 0};
     REQUIRE(ggml_ext_cpu_gemm_i8(&args, scratch.data(), scratch.size(), 0, 1) == GGML_EXT_CPU_OK);
     for (size_t i = 0; i < 60; i++) {
         CHECK(std::isnan(dst[i]) == (i / 20 == 1));
@@ -165,7 +226,7 @@ TEST_CASE("I8-1: bad input is a status and writes nothing") {
     std::vector<char>               scratch(ggml_ext_cpu_gemm_i8_scratch_size(4, 8, 16)), small(64);
     const ggml_ext_cpu_gemm_i8_args good = {
         4, 8, 16, packed.data(), packed.size(), x.data(), 16, scale.data(), 4, scale.data(), 8, nullptr,
-        0, dst.data(), 32};
+        0, dst.data(), 32, nullptr, 0};
 
     auto with = [&](auto change) {
         ggml_ext_cpu_gemm_i8_args a = good;

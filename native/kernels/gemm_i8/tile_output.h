@@ -8,21 +8,22 @@
 namespace {
 
 struct output {
-    float *       dst; // first element of the tile
-    size_t        stride;
-    const float * x_scale; // of the first row, or null
-    int64_t       x_step;  // 0 where one scale serves all rows
-    const float * w_scale; // of the first column, or null
-    bool          one_w_scale;
-    const float * bias;
-    const char *  start; // of the sums
-    int           columns;
-    bool          first, last;
-    int           activation;
+    float *         dst; // first element of the tile
+    size_t          stride;
+    const float *   x_scale; // of the first row, or null
+    int64_t         x_step;  // 0 where one scale serves all rows
+    const float *   w_scale; // of the first column, or null
+    bool            one_w_scale;
+    const float *   bias;
+    const int32_t * start;      // what the sums of the first row begin with
+    int64_t         start_step; // from row to row
+    int             columns;
+    bool            first, last;
+    int             activation;
 };
 
 // The tile of `columns` columns that begins at row m and column n.
-output output_of(const ggml_ext_cpu_gemm_i8_args & args, int64_t m, int64_t n, int64_t columns) {
+inline output output_of(const ggml_ext_cpu_gemm_i8_args & args, int64_t m, int64_t n, int64_t columns) {
     output out      = {};
     out.stride      = args.dst_stride;
     out.dst         = reinterpret_cast<float *>(reinterpret_cast<char *>(args.dst) + static_cast<size_t>(m) * args.dst_stride) + n;
@@ -33,6 +34,13 @@ output output_of(const ggml_ext_cpu_gemm_i8_args & args, int64_t m, int64_t n, i
     out.bias        = args.bias ? args.bias + n : nullptr;
     out.columns     = static_cast<int>(columns);
     out.activation  = args.activation;
+    return out;
+}
+
+// The same columns of later rows.
+inline output rows_from(output out, int64_t row) {
+    out.dst     = reinterpret_cast<float *>(reinterpret_cast<char *>(out.dst) + static_cast<size_t>(row) * out.stride);
+    out.x_scale = out.x_scale ? out.x_scale + row * out.x_step : nullptr;
     return out;
 }
 

@@ -1,5 +1,5 @@
 // I8-1: sd.linear_i8.v1(W, X, [W_scale], [X_scale], [bias]), alone or with the UNARY(GELU_ERF) that reads it.
-// Phase 0 packs the weight and brings activations, scales and bias into the workspace where the output overlaps them; phase 1
+// Phase 0 packs the weight, but for few rows, and brings activations, scales and bias into the workspace where the output overlaps them; phase 1
 // multiplies. F32 activations are quantised in phase 0.
 
 #include "chunks.h"
@@ -84,6 +84,11 @@ void copy_vector(const ggml_ext_tensor * t, const ggml_ext_tensor & dst, char * 
     }
 }
 
+// A few rows are multiplied by the weight itself, and what it would take to pack it, or to see that it is packed, is saved.
+bool reads_unpacked(const linear & l, const ggml_ext_tensor & dst) {
+    return l.M <= ggml_ext_cpu_gemm_i8_unpacked_rows() && !overlap(*l.w, dst);
+}
+
 int bring_activations(const ggml_ext_exec_params & params, const linear & l, const layout & place, int32_t ith, int32_t nth) {
     auto * workspace = static_cast<char *>(params.workspace);
     if (l.x->type == TYPE_F32) {
@@ -121,14 +126,19 @@ int multiply(const ggml_ext_exec_params & params, const state & s, const layout 
     const char *            x         = static_cast<const char *>(l.x->data);
 
     ggml_ext_cpu_gemm_i8_args args{};
-    args.M           = l.M;
-    args.N           = l.N;
-    args.K           = l.K;
-    args.packed      = s.weight.get().data();
-    args.packed_size = s.weight.get().size();
-    args.x           = reinterpret_cast<const int8_t *>(brought ? workspace : x);
-    args.x_stride    = brought || l.packed ? static_cast<size_t>(l.K) : row_stride(*l.x);
-    args.x_scales    = l.x_scale != nullptr ? elements(*l.x_scale) : l.M;
+    args.M = l.M;
+    args.N = l.N;
+    args.K = l.K;
+    if (reads_unpacked(l, dst)) {
+        args.w        = static_cast<const int8_t *>(l.w->data);
+        args.w_stride = row_stride(*l.w);
+    } else {
+        args.packed      = s.weight.get().data();
+        args.packed_size = s.weight.get().size();
+    }
+    args.x        = reinterpret_cast<const int8_t *>(brought ? workspace : x);
+    args.x_stride = brought || l.packed ? static_cast<size_t>(l.K) : row_stride(*l.x);
+    args.x_scales = l.x_scale != nullptr ? elements(*l.x_scale) : l.M;
     if (brought && (l.packed || l.x->type == TYPE_F32)) {
         args.x_scale = reinterpret_cast<const float *>(workspace + place.x_scale);
     } else if (l.packed) {
@@ -156,7 +166,8 @@ int run(const ggml_ext_exec_params * params, int32_t phase, int32_t ith, int32_t
     }
     chunk_queue(static_cast<char *>(params->workspace) + place.queue).restart(ith);
     try {
-        if (const int status = s.weight.update(weights_of(user_data), *s.l.w, ith, nth); status != GGML_EXT_CPU_OK) {
+        const int status = reads_unpacked(s.l, output_of(*params)) ? GGML_EXT_CPU_OK : s.weight.update(weights_of(user_data), *s.l.w, ith, nth);
+        if (status != GGML_EXT_CPU_OK) {
             return status_of(status);
         }
     } catch (const std::bad_alloc &) {

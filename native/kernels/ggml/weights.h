@@ -1,7 +1,7 @@
 #pragma once
 
-// Packed copies of weights (CACHE-1). A copy takes as much memory as the weight, rounded up to whole panels (32 columns at most),
-// and lives outside ggml's buffers, so ggml's own reports do not count it; from 2 MiB on it asks for huge pages. It is found by the
+// Packed copies of weights (CACHE-1). A copy takes as much memory as the weight, rounded up to whole panels (32 columns at most), and an
+// eighth more where it is INT8 for AVX2, and lives outside ggml's buffers, so ggml's own reports do not count it; from 2 MiB on it asks for huge pages. It is found by the
 // weight's address and shared by all plans and backends; copies that no plan uses any more are kept, up to MOST_IDLE bytes, and all
 // go when the kernels are withdrawn.
 //

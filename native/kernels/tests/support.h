@@ -32,6 +32,26 @@ inline std::vector<int8_t> bytes(std::size_t n, unsigned seed, int low = -128, i
     return v;
 }
 
+// Normally distributed rows of n, each scaled by its largest magnitude to 127, as quantisers leave them.
+inline std::vector<int8_t> quantized_rows(std::size_t rows, std::size_t n, unsigned seed) {
+    std::mt19937                    random(seed);
+    std::normal_distribution<float> normal;
+    std::vector<float>              row(n);
+    std::vector<int8_t>             v;
+    v.reserve(rows * n);
+    for (std::size_t r = 0; r < rows; r++) {
+        float largest = 0;
+        for (float & f : row) {
+            f       = normal(random);
+            largest = std::fmax(largest, std::fabs(f));
+        }
+        for (float f : row) {
+            v.push_back(static_cast<int8_t>(std::lround(f / largest * 127)));
+        }
+    }
+    return v;
+}
+
 // Calls f(ith) on nth threads and returns the largest status.
 inline int on_threads(int nth, const std::function<int(int)> & f) {
     std::vector<int>         status(static_cast<std::size_t>(nth));

@@ -4,6 +4,7 @@
 // of the graphs whose names begin with GRAPHS.
 // The stock side's backend is made before the device is attached, so that nothing of ggml-ext is in its way.
 
+#include "../../tests/support.h"
 #include "ggml-ext-cpu-ops.h"
 #include "ggml-ext-kernels/common.h"
 #include "ggml-ext.h"
@@ -83,6 +84,10 @@ public:
         for (auto * t = base_function<ggml_tensor * (*) (ggml_context *)>("ggml_get_first_tensor")(leaves_); t != nullptr; t = next(leaves_, t)) {
             for (int64_t i = 0; t->type == I32 && i < t->ne[0]; ++i) {
                 static_cast<int32_t *>(t->data)[i] = static_cast<int32_t>(i); // positions
+            }
+            if (t->type == I8) {
+                const auto rows = ::test::quantized_rows(static_cast<size_t>(t->ne[1]), static_cast<size_t>(t->ne[0]), 1);
+                std::copy(rows.begin(), rows.end(), static_cast<int8_t *>(t->data));
             }
             if (t->type == Q8_0) {
                 std::memset(t->data, 0x2C, g_.base.ggml_nbytes(t)); // ordinary scales as well as values

@@ -24,9 +24,12 @@ size_t ggml_ext_cpu_gemm_i8_packed_size(int64_t N, int64_t K);
 int ggml_ext_cpu_gemm_i8_pack(
     int64_t N, int64_t K, const int8_t * w, size_t w_stride, void * packed, size_t packed_size, int ith, int nth);
 
+// Up to so many rows a product reads the weights themselves where it is given them, and needs no packed form.
+int64_t ggml_ext_cpu_gemm_i8_unpacked_rows(void);
+
 struct ggml_ext_cpu_gemm_i8_args {
     int64_t        M, N, K;
-    const void *   packed; // from ggml_ext_cpu_gemm_i8_pack, complete
+    const void *   packed; // from ggml_ext_cpu_gemm_i8_pack, complete; not used where M and w allow
     size_t         packed_size;
     const int8_t * x;
     size_t         x_stride;   // bytes between rows of x
@@ -38,6 +41,8 @@ struct ggml_ext_cpu_gemm_i8_args {
     int            activation; // enum ggml_ext_cpu_activation, applied last
     float *        dst;
     size_t         dst_stride; // bytes between rows of dst
+    const int8_t * w;          // the weights, or NULL; used where M is at most ggml_ext_cpu_gemm_i8_unpacked_rows()
+    size_t         w_stride;   // bytes between rows of w
 };
 
 // Scratch bytes that each thread needs.

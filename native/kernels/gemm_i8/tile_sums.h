@@ -1,0 +1,103 @@
+#pragma once
+
+// The sums of a tile of up to two vectors of columns, from what they begin with to what is written.
+
+#include "tile_output.h"
+
+namespace {
+
+constexpr int NR = 2 * LANES;
+
+alignas(sizeof(vi)) constexpr int32_t NOTHING[NR] = {}; // to begin with where earlier blocks of K have begun
+
+// Sums of unsigned x leave int32 until their starting value is added.
+inline vi wrapping_add(vi a, vi b) {
+    typedef uint32_t vu __attribute__((vector_size(sizeof(vi))));
+    return vi(vu(a) + vu(b));
+}
+
+// The sums of a tile that is narrower than NR, added to what earlier blocks of K left.
+__attribute__((noinline)) void store_ragged(const output & out, const vi (*sums)[2], int rows) {
+    for (int r = 0; r < rows; r++) {
+        char * c = reinterpret_cast<char *>(row_of(out, r));
+        for (int j = 0; j < out.columns; j++) {
+            uint32_t before = 0;
+            if (!out.first) {
+                memcpy(&before, c + static_cast<size_t>(j) * sizeof(before), sizeof(before));
+            }
+            const uint32_t now = before + static_cast<uint32_t>(sums[r][j / LANES][j % LANES]);
+            memcpy(c + static_cast<size_t>(j) * sizeof(now), &now, sizeof(now));
+        }
+    }
+}
+
+// The compiler may not decide, for the code behind, to keep the sums in memory through the loop before.
+template <int MR> inline __attribute__((always_inline)) void pin(vi (&sums)[MR][2]) {
+#if defined(__x86_64__) && !defined(GGML_EXT_ISA_SCALAR)
+#    pragma GCC unroll 16
+    for (int r = 0; r < MR; r++) {
+        __asm__("" : "+v"(sums[r][0]), "+v"(sums[r][1]));
+    }
+#else
+    (void) sums;
+#endif
+}
+
+// What a tile's sums begin with, the sums of earlier blocks of K included where the tile is whole.
+template <int MR> inline __attribute__((always_inline)) void begin_sums(const output & out, vi (&sums)[MR][2]) {
+    const bool adds = !out.first && out.columns == NR;
+#pragma GCC unroll 16
+    for (int r = 0; r < MR; r++) {
+        sums[r][0] = load(out.start + r * out.start_step);
+        sums[r][1] = load(out.start + r * out.start_step + LANES);
+    }
+    if (adds) {
+#pragma GCC unroll 16
+        for (int r = 0; r < MR; r++) {
+            const int32_t * before = reinterpret_cast<const int32_t *>(row_of(out, r));
+            sums[r][0]             = wrapping_add(sums[r][0], load(before));
+            sums[r][1]             = wrapping_add(sums[r][1], load(before + LANES));
+        }
+    }
+}
+
+// Finished sums are scaled before they are written: what is written first and read again at once waits for the cache line.
+template <int MR> inline __attribute__((always_inline)) void end_sums(const output & out, vi (&sums)[MR][2]) {
+    pin(sums);
+    if (out.columns == NR) {
+        if (!out.last) {
+#pragma GCC unroll 16
+            for (int r = 0; r < MR; r++) {
+                float * c = row_of(out, r);
+                store(c, from_bits(sums[r][0]));
+                store(c + LANES, from_bits(sums[r][1]));
+            }
+            return;
+        }
+        const vf w0 = column_scale(out, 0, LANES), w1 = column_scale(out, LANES, LANES);
+        const vf b0 = column_bias(out, 0, LANES), b1 = column_bias(out, LANES, LANES);
+#pragma GCC unroll 16
+        for (int r = 0; r < MR; r++) {
+            float *  c = row_of(out, r);
+            const vf a = row_scale(out, r);
+            store(c, scaled(sums[r][0], a, w0, b0));
+            store(c + LANES, scaled(sums[r][1], a, w1, b1));
+        }
+        if (out.activation == GGML_EXT_CPU_ACT_GELU_ERF) {
+            gelu_erf_tile(out.dst, out.stride, MR, NR);
+        }
+        return;
+    }
+    vi spilled[MR][2];
+#pragma GCC unroll 16
+    for (int r = 0; r < MR; r++) {
+        spilled[r][0] = sums[r][0];
+        spilled[r][1] = sums[r][1];
+    }
+    store_ragged(out, spilled, MR);
+    if (out.last) {
+        finish(out, MR, out.dst, out.stride);
+    }
+}
+
+} // namespace
