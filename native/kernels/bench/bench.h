@@ -45,6 +45,7 @@ peak peak_i8();
 // oneDNN with weights in its own layout, one thread; empty functions where it was not found.
 std::function<void()> onednn_f32(int64_t M, int64_t N, int64_t K, const float * x, const float * w, float * dst);
 std::function<void()> onednn_i8(int64_t M, int64_t N, int64_t K, const uint8_t * x, const int8_t * w, int32_t * dst);
+std::function<void()> onednn_i8(int64_t M, int64_t N, int64_t K, const int8_t * x, const int8_t * w, int32_t * dst);
 
 } // namespace bench
 

@@ -45,6 +45,9 @@ std::function<void()> onednn_f32(int64_t, int64_t, int64_t, const float *, const
 std::function<void()> onednn_i8(int64_t, int64_t, int64_t, const uint8_t *, const int8_t *, int32_t *) {
     return {};
 }
+std::function<void()> onednn_i8(int64_t, int64_t, int64_t, const int8_t *, const int8_t *, int32_t *) {
+    return {};
+}
 #endif
 
 } // namespace bench

@@ -60,4 +60,9 @@ std::function<void()> onednn_i8(int64_t M, int64_t N, int64_t K, const uint8_t *
     return matmul(M, N, K, type::u8, type::s8, type::s32, x, w, dst);
 }
 
+std::function<void()> onednn_i8(int64_t M, int64_t N, int64_t K, const int8_t * x, const int8_t * w, int32_t * dst) {
+    using type = dnnl::memory::data_type;
+    return matmul(M, N, K, type::s8, type::s8, type::s32, x, w, dst);
+}
+
 } // namespace bench

@@ -19,14 +19,13 @@ const gemm_i8_kernels & selected() {
     return GGML_EXT_SELECT(gemm_i8);
 }
 
-// None where an instruction set has no such kernel.
+// Null where an instruction set has none, its packed weights being read faster.
 const unpacked_i8_kernels * unpacked() {
 #if defined(__x86_64__)
-    if (ggml_ext_cpu::active_isa() != ggml_ext_cpu::isa::scalar) {
-        return ggml_ext_cpu::active_isa() == ggml_ext_cpu::isa::avx2 ? &unpacked_i8_avx2 : &unpacked_i8_avx512;
-    }
-#endif
+    return ggml_ext_cpu::active_isa() == ggml_ext_cpu::isa::avx2 ? &unpacked_i8_avx2 : nullptr;
+#else
     return nullptr;
+#endif
 }
 
 int64_t panel_count(int64_t n) {

@@ -10,7 +10,7 @@ namespace {
 
 constexpr int64_t MC           = 144;
 constexpr int     MIN_SUMS     = 6;
-constexpr int64_t FETCH_GROUPS = 48; // between two portions of the next panel
+constexpr int     FETCH_GROUPS = 4; // between two lines of the next panel
 
 int64_t groups_of(int64_t k) {
     return (k + K_GROUP - 1) / K_GROUP;
@@ -44,48 +44,47 @@ void pack_panel(const int8_t * w, size_t w_stride, int64_t columns, int64_t k, c
     }
 }
 
-// Not inlined, and no second loop where one step is all: else the sums leave their registers. Finished sums are scaled before they
-// are written: what is written first and read again at once waits for the cache line.
-template <int MR>
-__attribute__((noinline)) void tile(int64_t groups, const char * x, const int8_t * w, const output & out, prefetch next) {
+struct factors {
+    const char *   x; // the tile's
+    const int8_t * w;
+    int64_t        groups;
+    const char *   next;      // what to fetch meanwhile,
+    int64_t        next_step; // and how much of it with each group
+};
+
+// The products of one group of MR rows and two vectors of columns.
+template <int MR> inline __attribute__((always_inline)) void add_products(const char * x, const int8_t * w, vi (&sums)[MR][2]) {
+    const w_vector w0 = load_w(w), w1 = load_w(w + LANES * K_GROUP);
+#pragma GCC unroll 16
+    for (int r = 0; r < MR; r++) {
+        int32_t a;
+        memcpy(&a, x + r * 4, sizeof(a));
+        sums[r][0] = dot(sums[r][0], a, w0);
+        sums[r][1] = dot(sums[r][1], a, w1);
+    }
+}
+
+// Not inlined, and no second loop where one step is all: else the sums leave their registers.
+template <int MR> __attribute__((noinline)) void tile(const factors & f, const output & out) {
     constexpr int U = 2 * MR >= MIN_SUMS ? 1 : MIN_SUMS / (2 * MR); // groups with sums of their own
 
     alignas(sizeof(vi)) vi sums[U][MR][2] = {}; // a template, begin_sums, knows of no smaller alignment
     begin_sums(out, sums[0]);
 
     fetch_to_write(out.dst, out.stride, MR, NR * int64_t{sizeof(float)});
-    for (int64_t left = groups; left > 0;) {
-        next.some();
-        const int64_t some = min64(left, FETCH_GROUPS);
-        left -= some;
-        int64_t g = 0;
-        for (; g + U <= some; g += U) {
+    const char *   x    = f.x;
+    const int8_t * w    = f.w;
+    const char *   next = f.next;
+    int64_t        g    = 0;
+    for (; g + FETCH_GROUPS <= f.groups; g += FETCH_GROUPS, next += FETCH_GROUPS * f.next_step) {
+        __builtin_prefetch(next, 0, 2);
 #pragma GCC unroll 4
-            for (int u = 0; u < U; u++) {
-                const w_vector w0 = load_w(w), w1 = load_w(w + LANES * K_GROUP);
-#pragma GCC unroll 16
-                for (int r = 0; r < MR; r++) {
-                    int32_t a;
-                    memcpy(&a, x + r * 4, sizeof(a));
-                    sums[u][r][0] = dot(sums[u][r][0], a, w0);
-                    sums[u][r][1] = dot(sums[u][r][1], a, w1);
-                }
-                x += MR * 4;
-                w += NR * K_GROUP;
-            }
+        for (int i = 0; i < FETCH_GROUPS; i++, x += MR * 4, w += NR * K_GROUP) {
+            add_products(x, w, sums[i % U]);
         }
-        if constexpr (U > 1) {
-            for (; g < some; g++, x += MR * 4, w += NR * K_GROUP) {
-                const w_vector w0 = load_w(w), w1 = load_w(w + LANES * K_GROUP);
-#pragma GCC unroll 16
-                for (int r = 0; r < MR; r++) {
-                    int32_t a;
-                    memcpy(&a, x + r * 4, sizeof(a));
-                    sums[0][r][0] = dot(sums[0][r][0], a, w0);
-                    sums[0][r][1] = dot(sums[0][r][1], a, w1);
-                }
-            }
-        }
+    }
+    for (; g < f.groups; g++, x += MR * 4, w += NR * K_GROUP) {
+        add_products(x, w, sums[0]);
     }
     if constexpr (U > 1) {
 #pragma GCC unroll 4
@@ -101,12 +100,11 @@ __attribute__((noinline)) void tile(int64_t groups, const char * x, const int8_t
     end_sums(out, sums[0]);
 }
 
-template <int MR>
-void tile_of(int rows, int64_t groups, const char * x, const int8_t * w, const output & out, const prefetch & next) {
+template <int MR> void tile_of(int rows, const factors & f, const output & out) {
     if (rows == MR) {
-        tile<MR>(groups, x, w, out, next);
+        tile<MR>(f, out);
     } else if constexpr (MR > 1) {
-        tile_of<MR - 1>(rows, groups, x, w, out, next);
+        tile_of<MR - 1>(rows, f, out);
     }
 }
 
@@ -118,11 +116,10 @@ void run(const ggml_ext_cpu_gemm_i8_args & args, packed_panels panels, range row
         const int64_t block_rows = min64(MC, rows.end - m0);
         const int64_t tiles      = (block_rows + GEMM_MR - 1) / GEMM_MR;
         for (int64_t kb = 0; kb < k_blocks; kb++) {
-            const range   g           = share(all_groups, kb, k_blocks);
-            const int64_t groups      = g.end - g.begin;
-            const int64_t k0          = g.begin * K_GROUP;
-            const int64_t depth       = min64(args.K, g.end * K_GROUP) - k0;
-            const int64_t fetch_times = (groups + FETCH_GROUPS - 1) / FETCH_GROUPS;
+            const range   g      = share(all_groups, kb, k_blocks);
+            const int64_t groups = g.end - g.begin;
+            const int64_t k0     = g.begin * K_GROUP;
+            const int64_t depth  = min64(args.K, g.end * K_GROUP) - k0;
             for (int64_t t = 0; t < tiles; t++) {
                 const range r = share(block_rows, t, tiles);
                 const int   n = static_cast<int>(r.end - r.begin);
@@ -133,16 +130,20 @@ void run(const ggml_ext_cpu_gemm_i8_args & args, packed_panels panels, range row
                 const char *   panel   = panels.at(p);
                 const int8_t * w       = reinterpret_cast<const int8_t *>(panel + NR * sizeof(int32_t)) + k0 * NR;
                 const bool     fetches = tiles > 1 && p + 1 < panel_range.end; // a single tile reads its panel fast enough itself
+                factors        f;
+                f.w         = w;
+                f.groups    = groups;
+                f.next      = reinterpret_cast<const char *>(w) + (fetches ? panels.stride : 0);
+                f.next_step = fetches ? (NR * K_GROUP + tiles - 1) / tiles : 0;
                 for (int64_t t = 0; t < tiles; t++) {
-                    const range r   = share(block_rows, t, tiles);
-                    output      out = output_of(args, m0 + r.begin, p * NR, min64(NR, args.N - p * NR));
-                    out.first       = kb == 0;
-                    out.start       = out.first ? reinterpret_cast<const int32_t *>(panel) : NOTHING;
-                    out.last        = kb == k_blocks - 1;
-                    tile_of<GEMM_MR>(static_cast<int>(r.end - r.begin), groups, scratch + r.begin * groups * 4, w, out,
-                                     fetches ? prefetch_share(reinterpret_cast<const char *>(w) + panels.stride,
-                                                              groups * K_GROUP * NR, t, tiles, fetch_times)
-                                             : prefetch{});
+                    const range r = share(block_rows, t, tiles);
+                    f.x           = scratch + r.begin * groups * 4;
+                    output out    = output_of(args, m0 + r.begin, p * NR, min64(NR, args.N - p * NR));
+                    out.first     = kb == 0;
+                    out.start     = out.first ? reinterpret_cast<const int32_t *>(panel) : NOTHING;
+                    out.last      = kb == k_blocks - 1;
+                    tile_of<GEMM_MR>(static_cast<int>(r.end - r.begin), f, out);
+                    f.next += f.next_step * groups;
                 }
             }
         }

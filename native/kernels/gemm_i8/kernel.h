@@ -32,5 +32,5 @@ struct unpacked_i8_kernels {
     size_t (*scratch_size)(int64_t M, int64_t K);
     void (*run)(const ggml_ext_cpu_gemm_i8_args & args, range columns, char * scratch);
 };
-extern const unpacked_i8_kernels unpacked_i8_avx2, unpacked_i8_avx512;
+extern const unpacked_i8_kernels unpacked_i8_avx2;
 #endif

@@ -3,15 +3,15 @@
 // columns, groups of 4 k), padded with zeros to whole tiles; their starting values are zero.
 
 #include "kernel.h"
+#include "prefetch.h"
 #include "tile_output.h"
 
 namespace {
 
-constexpr int     NR       = 2 * LANES;
 constexpr int     ROWS     = 16; // of a tile
 constexpr int     K_GROUP  = 4;
 constexpr int64_t K_TILE   = 64;
-constexpr int64_t MC       = 128; // a panel is read once for so many rows
+constexpr int64_t L1_BYTES = 32 << 10; // of x, beside a panel
 constexpr int     W_STRIDE = NR * K_GROUP;
 
 // Tiles 0 to 3 are the sums of two by two tiles, 4 and 5 two of x, 6 and 7 two of w. The instructions want their numbers as literals.
@@ -57,8 +57,13 @@ void pack_panel(const int8_t * w, size_t w_stride, int64_t columns, int64_t k, c
     }
 }
 
+// A panel is read once for so many rows: as few as stay in L1 while it passes by, or more where not even they would.
+int64_t rows_of_block(int64_t k) {
+    return 64 * k <= L1_BYTES ? 64 : 128;
+}
+
 size_t scratch_size(int64_t M, int64_t K) {
-    return static_cast<size_t>(min64(MC, M) * tiles_of(K) * K_TILE);
+    return static_cast<size_t>(min64(rows_of_block(K), M) * tiles_of(K) * K_TILE);
 }
 
 // rows rows of x, at most a tile's, as the tiles that they make: 64 bytes of each row, then the next 64 of each.
@@ -115,12 +120,27 @@ void multiply(int64_t k_tiles, const char * x0, size_t rows0, const char * x1, s
     }
 }
 
+void finish_pair(const output & out, int rows, const sums_of_pair & sums) {
+    if (out.columns < NR || rows % ROWS != 0) {
+        finish(out, rows, sums.of, sizeof(sums.of[0]));
+        return;
+    }
+    for (int r = 0; r < rows; r += ROWS) {
+        const auto & of   = *reinterpret_cast<const vi(*)[ROWS][2]>(sums.of[r]);
+        const output part = rows_from(out, r);
+        out.bias ? store_scaled<ROWS, true>(part, of) : store_scaled<ROWS, false>(part, of);
+    }
+    if (out.activation == GGML_EXT_CPU_ACT_GELU_ERF) {
+        gelu_erf_tile(out.dst, out.stride, rows, NR);
+    }
+}
+
 void run(const ggml_ext_cpu_gemm_i8_args & args, packed_panels panels, range rows, range panel_range, char * scratch) {
     constexpr int64_t PAIR    = 2 * ROWS;
-    const int64_t     k_tiles = tiles_of(args.K);
+    const int64_t     k_tiles = tiles_of(args.K), block = rows_of_block(args.K);
     sums_of_pair      sums;
-    for (int64_t m0 = rows.begin; m0 < rows.end; m0 += MC) {
-        const int64_t block_rows = min64(MC, rows.end - m0);
+    for (int64_t m0 = rows.begin; m0 < rows.end; m0 += block) {
+        const int64_t block_rows = min64(block, rows.end - m0);
         for (int64_t r = 0; r < block_rows; r += ROWS) {
             pack_rows(args.x + static_cast<size_t>(m0 + r) * args.x_stride, args.x_stride,
                       static_cast<int>(min64(ROWS, block_rows - r)), args.K, scratch + r * k_tiles * K_TILE);
@@ -138,13 +158,15 @@ void run(const ggml_ext_cpu_gemm_i8_args & args, packed_panels panels, range row
             for (int64_t p = panel_range.begin; p < panel_range.end; p++) {
                 const int8_t * w = reinterpret_cast<const int8_t *>(panels.at(p) + NR * sizeof(int32_t));
                 for (int64_t r = part.begin; r < part.end; r += tile_rows) {
-                    const char * x0 = scratch + r * k_tiles * K_TILE;
+                    const char * x0  = scratch + r * k_tiles * K_TILE;
+                    const output out = output_of(args, m0 + r, p * NR, min64(NR, args.N - p * NR));
+                    fetch_to_write(out.dst, out.stride, tile_rows, out.columns * int64_t{sizeof(float)});
                     if (rows1 > 0) {
                         multiply<true>(k_tiles, x0, rows0, x0 + rows0 * static_cast<size_t>(k_tiles * K_TILE), rows1, w, sums);
                     } else {
                         multiply<false>(k_tiles, x0, rows0, nullptr, 0, w, sums);
                     }
-                    finish(output_of(args, m0 + r, p * NR, min64(NR, args.N - p * NR)), tile_rows, sums.of, sizeof(sums.of[0]));
+                    finish_pair(out, tile_rows, sums);
                 }
             }
         }

@@ -7,6 +7,8 @@
 
 namespace {
 
+constexpr int NR = 2 * LANES; // columns of a tile
+
 struct output {
     float *         dst; // first element of the tile
     size_t          stride;
@@ -66,6 +68,20 @@ vf column_bias(const output & out, int first, int n) {
 }
 vf scaled(vi sum, vf x_scale, vf w_scale, vf bias) {
     return to_float(sum) * x_scale * w_scale + bias;
+}
+
+// NR columns of MR rows of finished sums.
+template <int MR, bool BIAS> inline __attribute__((always_inline)) void store_scaled(const output & out, const vi (&sums)[MR][2]) {
+    const vf w0 = column_scale(out, 0, LANES), w1 = column_scale(out, LANES, LANES);
+    const vf b0 = column_bias(out, 0, LANES), b1 = column_bias(out, LANES, LANES);
+#pragma GCC unroll 16
+    for (int r = 0; r < MR; r++) {
+        float *  c  = row_of(out, r);
+        const vf a  = row_scale(out, r);
+        const vf v0 = to_float(sums[r][0]) * a * w0, v1 = to_float(sums[r][1]) * a * w1;
+        store(c, BIAS ? v0 + b0 : v0);
+        store(c + LANES, BIAS ? v1 + b1 : v1);
+    }
 }
 
 // Scales, bias and activation over a tile of finished sums, `sums_stride` bytes from row to row; they may lie where the results go.

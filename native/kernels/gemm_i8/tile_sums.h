@@ -6,8 +6,6 @@
 
 namespace {
 
-constexpr int NR = 2 * LANES;
-
 alignas(sizeof(vi)) constexpr int32_t NOTHING[NR] = {}; // to begin with where earlier blocks of K have begun
 
 // Sums of unsigned x leave int32 until their starting value is added.
@@ -74,15 +72,7 @@ template <int MR> inline __attribute__((always_inline)) void end_sums(const outp
             }
             return;
         }
-        const vf w0 = column_scale(out, 0, LANES), w1 = column_scale(out, LANES, LANES);
-        const vf b0 = column_bias(out, 0, LANES), b1 = column_bias(out, LANES, LANES);
-#pragma GCC unroll 16
-        for (int r = 0; r < MR; r++) {
-            float *  c = row_of(out, r);
-            const vf a = row_scale(out, r);
-            store(c, scaled(sums[r][0], a, w0, b0));
-            store(c + LANES, scaled(sums[r][1], a, w1, b1));
-        }
+        out.bias ? store_scaled<MR, true>(out, sums) : store_scaled<MR, false>(out, sums);
         if (out.activation == GGML_EXT_CPU_ACT_GELU_ERF) {
             gelu_erf_tile(out.dst, out.stride, MR, NR);
         }
