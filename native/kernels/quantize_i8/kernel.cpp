@@ -122,13 +122,12 @@ __attribute__((noinline)) vi next_row(const float * x, float * y, const float * 
 }
 
 template <int GROUP> void rows(const ggml_ext_cpu_quantize_i8_args & args, range rows, float * scratch) {
-    const int64_t size    = (args.K + TILE - 1) / TILE * TILE;
     const float * last    = nullptr; // a row that is not quantised yet
     int8_t *      last_q  = nullptr;
     float         inverse = 0;
     for (int64_t m = rows.begin; m < rows.end; m++) {
         const float * x          = reinterpret_cast<const float *>(reinterpret_cast<const char *>(args.x) + static_cast<size_t>(m) * args.x_stride);
-        float *       y          = GROUP == 1 ? nullptr : scratch + m % 2 * size;
+        float *       y          = GROUP == 1 ? nullptr : scratch + m % 2 * scratch_row(args.K);
         const vi      magnitudes = next_row<GROUP>(x, y, last, inverse, last_q, args.K);
         const float   scale      = scale_of(magnitudes);
         int32_t       inverse_bits; // compared as an integer: GCC 13 takes the reciprocal for finite

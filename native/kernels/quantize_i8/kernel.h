@@ -4,6 +4,17 @@
 #include "ggml-ext-kernels/quantize_i8.h"
 #include "partition.h"
 
+namespace {
+
+// Floats of one of the two rows in the scratch: whole tiles, of 64 floats at most, and half a page more than whole pages. Rows as many
+// pages apart would have each load of one wait for the stores to the other that have the same low address bits.
+inline int64_t scratch_row(int64_t k) {
+    constexpr int64_t PAGE = 4096 / sizeof(float);
+    return (k + PAGE - 1) / PAGE * PAGE + PAGE / 2;
+}
+
+} // namespace
+
 struct quantize_i8_kernels {
     void (*rows)(const ggml_ext_cpu_quantize_i8_args & args, range rows, float * scratch);
 };

@@ -12,8 +12,7 @@ bool valid(const ggml_ext_cpu_quantize_i8_args & a, int ith, int nth) {
 } // namespace
 
 size_t ggml_ext_cpu_quantize_i8_scratch_size(int64_t K, int64_t group) {
-    // two rows of whole tiles, which have at most 64 floats
-    return K < 1 || group <= 1 ? 0 : 2 * ((static_cast<size_t>(K) + 63) / 64 * 64) * sizeof(float);
+    return K < 1 || group <= 1 ? 0 : static_cast<size_t>(2 * scratch_row(K)) * sizeof(float);
 }
 
 int ggml_ext_cpu_quantize_i8(
