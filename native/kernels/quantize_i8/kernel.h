@@ -6,11 +6,12 @@
 
 namespace {
 
-// Floats of one of the two rows in the scratch: whole tiles, of 64 floats at most, and half a page more than whole pages. Rows as many
-// pages apart would have each load of one wait for the stores to the other that have the same low address bits.
+// Floats of one of the two rows in the scratch: whole tiles, of 64 floats at most. Half a page lies between rows that would otherwise be
+// whole pages apart, where each load of one waits for the stores to the other that have the same low address bits.
 inline int64_t scratch_row(int64_t k) {
     constexpr int64_t PAGE = 4096 / sizeof(float);
-    return (k + PAGE - 1) / PAGE * PAGE + PAGE / 2;
+    const int64_t     row  = (k + 63) / 64 * 64;
+    return row % PAGE == 0 ? row + PAGE / 2 : row;
 }
 
 } // namespace
