@@ -83,7 +83,7 @@ void pack_rows(const int8_t * x, size_t x_stride, int rows, int64_t depth, char 
 
 // A pair of tiles of sums by two tiles of columns, row by row.
 struct alignas(64) sums_of_pair {
-    int32_t of[2 * ROWS][NR];
+    vi of[2][ROWS][2];
 };
 
 // One or two tiles of rows by two of columns: all of K.
@@ -111,24 +111,23 @@ void multiply(int64_t k_tiles, const char * x0, size_t rows0, const char * x1, s
         x0 += rows0 * K_TILE;
         w += ROWS * W_STRIDE;
     }
-    constexpr size_t STRIDE = sizeof(sums.of[0]);
-    _tile_stored(0, sums.of[0], STRIDE);
-    _tile_stored(1, sums.of[0] + LANES, STRIDE);
+    constexpr size_t STRIDE = sizeof(sums.of[0][0]);
+    _tile_stored(0, &sums.of[0][0][0], STRIDE);
+    _tile_stored(1, &sums.of[0][0][1], STRIDE);
     if constexpr (TWO) {
-        _tile_stored(2, sums.of[ROWS], STRIDE);
-        _tile_stored(3, sums.of[ROWS] + LANES, STRIDE);
+        _tile_stored(2, &sums.of[1][0][0], STRIDE);
+        _tile_stored(3, &sums.of[1][0][1], STRIDE);
     }
 }
 
 void finish_pair(const output & out, int rows, const sums_of_pair & sums) {
     if (out.columns < NR || rows % ROWS != 0) {
-        finish(out, rows, sums.of, sizeof(sums.of[0]));
+        finish(out, rows, sums.of, sizeof(sums.of[0][0]));
         return;
     }
-    for (int r = 0; r < rows; r += ROWS) {
-        const auto & of   = *reinterpret_cast<const vi(*)[ROWS][2]>(sums.of[r]);
-        const output part = rows_from(out, r);
-        out.bias ? store_scaled<ROWS, true>(part, of) : store_scaled<ROWS, false>(part, of);
+    for (int i = 0; i < rows / ROWS; i++) {
+        const output part = rows_from(out, i * ROWS);
+        out.bias ? store_scaled<ROWS, true>(part, sums.of[i]) : store_scaled<ROWS, false>(part, sums.of[i]);
     }
     if (out.activation == GGML_EXT_CPU_ACT_GELU_ERF) {
         gelu_erf_tile(out.dst, out.stride, rows, NR);

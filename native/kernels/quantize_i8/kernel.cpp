@@ -96,6 +96,10 @@ template <int GROUP> void quantize_special_row(const float * y, int64_t k, float
     }
 }
 
+// Whether a row is quantised tile by tile while the next one is rotated, or as a whole after that. With AVX-512, groups of 4 take so few
+// operations that the streams of memory in between decide, which mixed ones slow down.
+template <int GROUP> constexpr bool MIXED = LANES < 16 || GROUP > 4;
+
 // The magnitudes of x, rotated to y. The row before it, if any, is quantised to q meanwhile. Its scale came late out of its last
 // floats, and is waited for while tiles of x are rotated.
 template <int GROUP>
@@ -107,8 +111,12 @@ __attribute__((noinline)) vi next_row(const float * x, float * y, const float * 
         }
         return magnitudes;
     }
-    if (!last) {
-        return rotate_row<GROUP>(x, y, k, [](int64_t) {});
+    if (!last || !MIXED<GROUP>) {
+        const vi magnitudes = rotate_row<GROUP>(x, y, k, [](int64_t) {});
+        if (last) {
+            quantize_tiles<GROUP>(last, k, inverse, q);
+        }
+        return magnitudes;
     }
     const vi magnitudes = rotate_row<GROUP>(x, y, k, [=](int64_t i) {
         const vi v = quantize_tile<GROUP>(last + i, inverse);
