@@ -22,15 +22,15 @@ struct gemm_i8_kernels {
     void (*run)(const ggml_ext_cpu_gemm_i8_args & args, packed_panels panels, range rows, range panel_range, char * scratch);
 };
 
-GGML_EXT_DECLARE_KERNELS(gemm_i8_kernels, gemm_i8);
-#if defined(__x86_64__)
-extern const gemm_i8_kernels gemm_i8_amx, gemm_i8_avx2_bytes;
-
 // Up to most_rows rows of x by weights that are not packed: some columns of the result.
 struct unpacked_i8_kernels {
     int64_t most_rows;
     size_t (*scratch_size)(int64_t M, int64_t K);
     void (*run)(const ggml_ext_cpu_gemm_i8_args & args, range columns, char * scratch);
 };
+
+GGML_EXT_DECLARE_KERNELS(gemm_i8_kernels, gemm_i8);
+#if defined(__x86_64__)
+extern const gemm_i8_kernels     gemm_i8_amx, gemm_i8_avx2_bytes;
 extern const unpacked_i8_kernels unpacked_i8_avx2;
 #endif
