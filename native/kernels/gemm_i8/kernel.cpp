@@ -44,14 +44,6 @@ void pack_panel(const int8_t * w, size_t w_stride, int64_t columns, int64_t k, c
     }
 }
 
-struct factors {
-    const char *   x; // the tile's
-    const int8_t * w;
-    int64_t        groups;
-    const char *   next;      // what to fetch meanwhile,
-    int64_t        next_step; // and how much of it with each group
-};
-
 // The products of one group of MR rows and two vectors of columns.
 template <int MR> inline __attribute__((always_inline)) void add_products(const char * x, const int8_t * w, vi (&sums)[MR][2]) {
     const w_vector w0 = load_w(w), w1 = load_w(w + LANES * K_GROUP);

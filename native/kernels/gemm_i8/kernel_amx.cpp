@@ -126,11 +126,7 @@ void finish_pair(const output & out, int rows, const sums_of_pair & sums) {
         return;
     }
     for (int i = 0; i < rows / ROWS; i++) {
-        const output part = rows_from(out, i * ROWS);
-        out.bias ? store_scaled<ROWS, true>(part, sums.of[i]) : store_scaled<ROWS, false>(part, sums.of[i]);
-    }
-    if (out.activation == GGML_EXT_CPU_ACT_GELU_ERF) {
-        gelu_erf_tile(out.dst, out.stride, rows, NR);
+        finish_whole(rows_from(out, i * ROWS), sums.of[i]);
     }
 }
 

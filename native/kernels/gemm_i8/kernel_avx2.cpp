@@ -56,16 +56,14 @@ int64_t blocks_of(int64_t M, int64_t K) {
 
 // A thread's scratch: beginnings, x for the tiles, x for the rests.
 struct scratch_layout {
-    int64_t depth, units;
-    size_t  x, columns, size;
+    size_t x, columns, size;
 
     scratch_layout(int64_t M, int64_t K) {
         const int64_t rows = min64(MC, M), blocks = blocks_of(M, K);
-        depth   = min64((segments_of(K) + blocks - 1) / blocks * SEGMENT, groups_of(K) * K_GROUP);
-        units   = (rows + UNIT - 1) / UNIT;
-        x       = sizeof(beginnings);
-        columns = x + static_cast<size_t>((rows * depth + 63) / 64 * 64);
-        size    = columns + static_cast<size_t>(units * UNIT * depth);
+        const int64_t depth = min64((segments_of(K) + blocks - 1) / blocks * SEGMENT, groups_of(K) * K_GROUP);
+        x                   = sizeof(beginnings);
+        columns             = x + static_cast<size_t>((rows * depth + 63) / 64 * 64);
+        size                = columns + static_cast<size_t>((rows + UNIT - 1) / UNIT * UNIT * depth);
     }
 };
 
@@ -84,7 +82,8 @@ bool pack_safe(const int8_t * w, size_t w_stride, int64_t columns, int64_t k, ch
         const int64_t first = s * SEGMENT;
         int8_t *      out   = reinterpret_cast<int8_t *>(panel + sizeof(panel_head)) + first * NR;
         for (int j = 0; j < columns; j++) {
-            head.start[j] -= byte_groups::OFFSET * pack_safe_column(w + static_cast<size_t>(j) * w_stride + first, j, static_cast<int>(min64(SEGMENT, k - first)),
+            rests.begin_column(j);
+            head.start[j] -= byte_groups::OFFSET * pack_safe_column(w + static_cast<size_t>(j) * w_stride + first, static_cast<int>(min64(SEGMENT, k - first)),
                                                                     out + j * K_GROUP, GROUP, rests);
         }
         if (rests.full) {
@@ -110,14 +109,6 @@ __m256i broadcast(const char * x) {
     memcpy(&group, x, sizeof(group));
     return _mm256_set1_epi32(group);
 }
-
-struct factors {
-    const char *   x; // the tile's
-    const int8_t * w;
-    int64_t        groups;
-    const char *   next;      // what to fetch meanwhile,
-    int64_t        next_step; // and how much of it with each group
-};
 
 template <int R> __attribute__((noinline)) void tile(const factors & f, const output & out) {
     alignas(sizeof(vi)) vi sums[R][2];

@@ -27,11 +27,14 @@ struct rest_writer {
     rest_run * runs;
     int64_t    most, n = 0;
     bool       full   = false;
-    int        in_run = RUN, magnitude = 0;
+    int        column = 0, in_run = RUN, magnitude = 0;
 
-    void begin_column() { in_run = RUN; }
+    void begin_column(int j) {
+        column = j;
+        in_run = RUN;
+    }
 
-    void add(int column, int64_t k, int w) {
+    void add(int64_t k, int w) {
         magnitude += __builtin_abs(w);
         if (in_run == RUN || magnitude > SAFE_SUM) {
             if (n == most) {
@@ -61,19 +64,18 @@ inline int unsafe_groups(__m256i w) {
 }
 
 // Takes from the larger of two weights of one sign what is too much.
-inline void make_pair_safe(int8_t * w, int column, int64_t k, rest_writer & rests) {
+inline void make_pair_safe(int8_t * w, int64_t k, rest_writer & rests) {
     const int excess = __builtin_abs(w[0] + w[1]) - SAFE_PAIR;
     if (excess > 0) {
         const int larger = __builtin_abs(w[0]) > __builtin_abs(w[1]) ? 0 : 1;
         const int left   = w[larger] > 0 ? excess : -excess;
-        rests.add(column, k + larger, left);
+        rests.add(k + larger, left);
         w[larger] = static_cast<int8_t>(w[larger] - left);
     }
 }
 
 // `depth` weights of one column of a segment, their safe groups of four `stride` bytes apart. Returns the sum of the weights.
-inline int32_t pack_safe_column(const int8_t * w, int column, int depth, int8_t * out, int64_t stride, rest_writer & rests) {
-    rests.begin_column();
+inline int32_t pack_safe_column(const int8_t * w, int depth, int8_t * out, int64_t stride, rest_writer & rests) {
     int32_t total = 0;
     for (int k = 0; k < depth; k += K_STEP) {
         alignas(K_STEP) int8_t step[K_STEP] = {};
@@ -84,8 +86,8 @@ inline int32_t pack_safe_column(const int8_t * w, int column, int depth, int8_t 
         }
         for (int unsafe = unsafe_groups(*reinterpret_cast<const __m256i *>(step)); unsafe != 0; unsafe &= unsafe - 1) {
             const int first = 4 * __builtin_ctz(static_cast<unsigned>(unsafe));
-            make_pair_safe(step + first, column, k + first, rests);
-            make_pair_safe(step + first + 2, column, k + first + 2, rests);
+            make_pair_safe(step + first, k + first, rests);
+            make_pair_safe(step + first + 2, k + first + 2, rests);
         }
         for (int i = 0; i < some; i += 4) {
             memcpy(out + (k + i) / 4 * stride, step + i, 4);

@@ -39,15 +39,15 @@ inline output output_of(const ggml_ext_cpu_gemm_i8_args & args, int64_t m, int64
     return out;
 }
 
-// The same columns of later rows.
-inline output rows_from(output out, int64_t row) {
-    out.dst     = reinterpret_cast<float *>(reinterpret_cast<char *>(out.dst) + static_cast<size_t>(row) * out.stride);
-    out.x_scale = out.x_scale ? out.x_scale + row * out.x_step : nullptr;
-    return out;
+inline float * row_of(const output & out, int64_t r) {
+    return reinterpret_cast<float *>(reinterpret_cast<char *>(out.dst) + static_cast<size_t>(r) * out.stride);
 }
 
-float * row_of(const output & out, int r) {
-    return reinterpret_cast<float *>(reinterpret_cast<char *>(out.dst) + static_cast<size_t>(r) * out.stride);
+// The same columns of later rows.
+inline output rows_from(output out, int64_t row) {
+    out.dst     = row_of(out, row);
+    out.x_scale = out.x_scale ? out.x_scale + row * out.x_step : nullptr;
+    return out;
 }
 
 // The first n of LANES values, the others zero. All of them, the usual case, is one instruction.
@@ -66,8 +66,8 @@ vf column_scale(const output & out, int first, int n) {
 vf column_bias(const output & out, int first, int n) {
     return out.bias ? load_first(out.bias + first, n) : set1(-0.0f);
 }
-vf scaled(vi sum, vf x_scale, vf w_scale, vf bias) {
-    return to_float(sum) * x_scale * w_scale + bias;
+inline vf scaled(vi sum, vf x_scale, vf w_scale) {
+    return to_float(sum) * x_scale * w_scale;
 }
 
 // NR columns of MR rows of finished sums.
@@ -78,9 +78,17 @@ template <int MR, bool BIAS> inline __attribute__((always_inline)) void store_sc
     for (int r = 0; r < MR; r++) {
         float *  c  = row_of(out, r);
         const vf a  = row_scale(out, r);
-        const vf v0 = to_float(sums[r][0]) * a * w0, v1 = to_float(sums[r][1]) * a * w1;
+        const vf v0 = scaled(sums[r][0], a, w0), v1 = scaled(sums[r][1], a, w1);
         store(c, BIAS ? v0 + b0 : v0);
         store(c + LANES, BIAS ? v1 + b1 : v1);
+    }
+}
+
+// Scales, bias and activation, from registers.
+template <int MR> inline __attribute__((always_inline)) void finish_whole(const output & out, const vi (&sums)[MR][2]) {
+    out.bias ? store_scaled<MR, true>(out, sums) : store_scaled<MR, false>(out, sums);
+    if (out.activation == GGML_EXT_CPU_ACT_GELU_ERF) {
+        gelu_erf_tile(out.dst, out.stride, MR, NR);
     }
 }
 
@@ -93,7 +101,7 @@ __attribute__((noinline)) void finish(const output & out, int rows, const void *
         for (int r = 0; r < rows; r++) {
             const char * row = static_cast<const char *>(sums) + static_cast<size_t>(r) * sums_stride;
             float *      c   = row_of(out, r) + first;
-            vf           v   = scaled(bits(load_first(reinterpret_cast<const float *>(row) + first, n)), row_scale(out, r), w, b);
+            vf           v   = scaled(bits(load_first(reinterpret_cast<const float *>(row) + first, n)), row_scale(out, r), w) + b;
             if (out.activation == GGML_EXT_CPU_ACT_GELU_ERF) {
                 v = gelu_erf(v);
             }

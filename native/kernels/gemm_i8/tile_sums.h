@@ -8,6 +8,15 @@ namespace {
 
 alignas(sizeof(vi)) constexpr int32_t NOTHING[NR] = {}; // to begin with where earlier blocks of K have begun
 
+// What a tile multiplies: its rows of x, and groups of a panel.
+struct factors {
+    const char *   x; // the tile's
+    const int8_t * w;
+    int64_t        groups;
+    const char *   next;      // what to fetch meanwhile,
+    int64_t        next_step; // and how much of it with each group
+};
+
 // Sums of unsigned x leave int32 until their starting value is added.
 inline vi wrapping_add(vi a, vi b) {
     typedef uint32_t vu __attribute__((vector_size(sizeof(vi))));
@@ -72,10 +81,7 @@ template <int MR> inline __attribute__((always_inline)) void end_sums(const outp
             }
             return;
         }
-        out.bias ? store_scaled<MR, true>(out, sums) : store_scaled<MR, false>(out, sums);
-        if (out.activation == GGML_EXT_CPU_ACT_GELU_ERF) {
-            gelu_erf_tile(out.dst, out.stride, MR, NR);
-        }
+        finish_whole(out, sums);
         return;
     }
     vi spilled[MR][2];
