@@ -53,8 +53,8 @@ multiply(int64_t depth, const float * a, int64_t a_row, const float * b, float *
 #pragma GCC unroll 16
         for (int r = 0; r < R; r++) {
             const vf x = set1(a[r * a_row]);
-            s[r][0]    = fma(x, b0, s[r][0]);
-            s[r][1]    = fma(x, b1, s[r][1]);
+            add_product(s[r][0], x, b0);
+            add_product(s[r][1], x, b1);
         }
         a++;
         b += NR;

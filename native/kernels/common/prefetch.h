@@ -15,8 +15,10 @@ struct prefetch {
     int64_t      lines; // at a time
 
     void some() {
-        for (int64_t i = 0; i < lines && line < end; i++, line += CACHE_LINE) {
-            __builtin_prefetch(line, 0, 2);
+        if (line < end) {
+            for (const char * stop = line + lines * CACHE_LINE; line != stop; line += CACHE_LINE) {
+                __builtin_prefetch(line, 0, 2);
+            }
         }
     }
 };

@@ -17,6 +17,9 @@ inline vf set1(float a) {
 inline vf fma(vf a, vf b, vf c) {
     return vf(_mm256_fmadd_ps(__m256(a), __m256(b), __m256(c)));
 }
+inline void add_product(vf & s, vf a, vf b) {
+    __asm__("vfmadd231ps %2, %1, %0" : "+x"(s) : "x"(a), "x"(b));
+}
 // max and min give their second operand where one is NaN.
 inline vf max(vf a, vf b) {
     return vf(_mm256_max_ps(__m256(a), __m256(b)));

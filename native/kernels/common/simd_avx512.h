@@ -17,6 +17,9 @@ inline vf set1(float a) {
 inline vf fma(vf a, vf b, vf c) {
     return vf(_mm512_fmadd_ps(__m512(a), __m512(b), __m512(c)));
 }
+inline void add_product(vf & s, vf a, vf b) {
+    s = fma(a, b, s);
+}
 // max and min give their second operand where one is NaN.
 inline vf max(vf a, vf b) {
     return vf(_mm512_max_ps(__m512(a), __m512(b)));

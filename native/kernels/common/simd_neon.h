@@ -17,6 +17,9 @@ inline vf set1(float a) {
 inline vf fma(vf a, vf b, vf c) {
     return vf(vfmaq_f32(float32x4_t(c), float32x4_t(a), float32x4_t(b)));
 }
+inline void add_product(vf & s, vf a, vf b) {
+    s = fma(a, b, s);
+}
 // max and min are NaN where one operand is.
 inline vf max(vf a, vf b) {
     return vf(vmaxq_f32(float32x4_t(a), float32x4_t(b)));

@@ -5,7 +5,6 @@
 // block.
 
 #include "kernel.h"
-#include "interleave.h"
 #include "prefetch.h"
 #include "simd.h"
 #include "vmath.h"
@@ -14,6 +13,7 @@ namespace {
 
 constexpr int     NR       = 2 * LANES;
 constexpr int64_t MC       = 144; // a multiple of every GEMM_MR
+constexpr int     STEPS    = 4;   // of K, in which a row of a packed tile lies together: packing it moves them as one
 constexpr int     MIN_SUMS = 8;   // independent chains that hide the latency of a fused multiply-add
 
 // K is cut for x and a panel to stay in their caches while all tiles use them.
@@ -21,8 +21,12 @@ int64_t depth_of_block(int64_t M, int64_t K) {
     return min64(K, BLOCK_BYTES / ((min64(MC, M) + NR) * int64_t{sizeof(float)}));
 }
 
+int64_t packed_depth(int64_t depth) {
+    return (depth + STEPS - 1) / STEPS * STEPS;
+}
+
 size_t scratch_size(int64_t M, int64_t K) {
-    return static_cast<size_t>(min64(MC, M) * depth_of_block(M, K)) * sizeof(float);
+    return static_cast<size_t>(min64(MC, M) * packed_depth(depth_of_block(M, K))) * sizeof(float);
 }
 
 void pack_panel(const float * w, size_t w_stride, int64_t columns, int64_t k, float * panel) {
@@ -45,40 +49,17 @@ const float * row_of(const float * x, size_t x_stride, int r) {
     return reinterpret_cast<const float *>(reinterpret_cast<const char *>(x) + static_cast<size_t>(r) * x_stride);
 }
 
-// Four of `rows` interleaved rows of x: out[i*rows + r] = x[r][i].
-void pack_four_rows(const float * x, size_t x_stride, int rows, int64_t depth, float * out) {
-    const float * row[4];
-    for (int r = 0; r < 4; r++) {
-        row[r] = row_of(x, x_stride, r);
-    }
-    int64_t i = 0;
-    for (; i + 4 <= depth; i += 4) {
-        four v[4];
-        for (int r = 0; r < 4; r++) {
-            v[r] = *reinterpret_cast<const four *>(row[r] + i);
-        }
-        interleave_four(v, rows, out + i * rows);
-    }
-    for (; i < depth; i++) {
-        for (int r = 0; r < 4; r++) {
-            out[i * rows + r] = row[r][i];
-        }
-    }
-}
-
-// rows rows of x, interleaved: out[i*rows + r] = x[r][i].
+// out[i/STEPS][r][i%STEPS] = x[r][i]
 void pack_rows(const float * x, size_t x_stride, int rows, int64_t depth, float * out) {
-    if (rows >= 4) {
-        for (int r = 0; r < rows; r += 4) {
-            const int first = first_of_four(r, rows);
-            pack_four_rows(row_of(x, x_stride, first), x_stride, rows, depth, out + first);
-        }
-        return;
-    }
     for (int r = 0; r < rows; r++) {
         const float * row = row_of(x, x_stride, r);
-        for (int64_t i = 0; i < depth; i++) {
-            out[i * rows + r] = row[i];
+        float *       to  = out + r * STEPS;
+        int64_t       i   = 0;
+        for (; i + STEPS <= depth; i += STEPS, to += rows * STEPS) {
+            *reinterpret_cast<four *>(to) = *reinterpret_cast<const four *>(row + i);
+        }
+        for (; i < depth; i++) {
+            *to++ = row[i];
         }
     }
 }
@@ -106,22 +87,29 @@ inline __attribute__((always_inline)) void add_products(int u, const float * x, 
     const vf w0 = load(w), w1 = load(w + LANES);
 #pragma GCC unroll 16
     for (int r = 0; r < MR; r++) {
-        const vf a        = set1(x[r]);
-        sums[u % U][r][0] = fma(a, w0, sums[u % U][r][0]);
-        sums[u % U][r][1] = fma(a, w1, sums[u % U][r][1]);
+        const vf a = set1(x[r * STEPS]);
+        add_product(sums[u % U][r][0], a, w0);
+        add_product(sums[u % U][r][1], a, w1);
     }
 }
 
 template <int U, int MR>
-inline __attribute__((always_inline)) void add_half_chain(const float *& x, const float *& w, vf (&sums)[U][MR][2]) {
-    constexpr int STEPS = 4; // fewer instructions count where another thread shares the core
-    static_assert(STEPS % U == 0 && HALF_CHAIN % STEPS == 0, "whole steps");
-    for (int64_t i = 0; i < HALF_CHAIN; i += STEPS, x += STEPS * MR, w += STEPS * NR) {
+inline __attribute__((always_inline)) void add_steps(const float *& x, const float *& w, vf (&sums)[U][MR][2]) {
+    static_assert(STEPS % U == 0, "whole steps");
 #pragma GCC unroll 4
-        for (int u = 0; u < STEPS; u++) {
-            add_products(u, x + u * MR, w + u * NR, sums);
-            __asm__ volatile("" ::: "memory"); // else the next step's loads come first, and drive sums from their registers
-        }
+    for (int u = 0; u < STEPS; u++) {
+        add_products(u, x + u, w + u * NR, sums);
+        __asm__ volatile("" ::: "memory"); // else the next step's loads come first, and drive sums from their registers
+    }
+    x += STEPS * MR;
+    w += STEPS * NR;
+}
+
+template <int U, int MR>
+inline __attribute__((always_inline)) void add_half_chain(const float *& x, const float *& w, vf (&sums)[U][MR][2]) {
+    static_assert(HALF_CHAIN % STEPS == 0, "whole steps");
+    for (int64_t i = 0; i < HALF_CHAIN; i += STEPS) {
+        add_steps(x, w, sums);
     }
 }
 
@@ -179,7 +167,10 @@ __attribute__((noinline)) void tile(int64_t depth, const float * x, const float 
         depth -= HALF_CHAIN;
         before1 = end_chains<1>(before1, sums, totals);
     }
-    for (; depth > 0; depth--, x += MR, w += NR) {
+    for (; depth >= STEPS; depth -= STEPS) {
+        add_steps(x, w, sums);
+    }
+    for (; depth > 0; depth--, x++, w += NR) {
         add_products(0, x, w, sums);
     }
     join<0>(sums);
@@ -245,7 +236,7 @@ void run(
                 const float * row = reinterpret_cast<const float *>(reinterpret_cast<const char *>(args.x) +
                                                                     static_cast<size_t>(m0 + r.begin) * args.x_stride);
                 pack_rows(row + k.begin, args.x_stride, static_cast<int>(r.end - r.begin), depth,
-                          scratch + r.begin * depth);
+                          scratch + r.begin * packed_depth(depth));
             }
             for (int64_t p = panel_range.begin; p < panel_range.end; p++) {
                 const float * w       = panels + p * args.K * NR + k.begin * NR;
@@ -262,7 +253,7 @@ void run(
                     out.first      = kb == 0;
                     out.last       = kb == k_blocks - 1;
                     out.activation = args.activation;
-                    tile_of<GEMM_MR>(static_cast<int>(r.end - r.begin), depth, scratch + r.begin * depth, w, out,
+                    tile_of<GEMM_MR>(static_cast<int>(r.end - r.begin), depth, scratch + r.begin * packed_depth(depth), w, out,
                                      fetches ? prefetch_share(reinterpret_cast<const char *>(w + args.K * NR),
                                                               depth * NR * int64_t{sizeof(float)}, t, tiles, halves)
                                              : prefetch{});
