@@ -83,6 +83,17 @@ int ggml_ext_cpu_gemm_i8_pack(
     return GGML_EXT_CPU_OK;
 }
 
+void ggml_ext_cpu_gemm_i8_pack_share(int64_t N, int ith, int nth, int64_t * begin, int64_t * end) {
+    *begin = *end = 0;
+    if (N < 1 || ith < 0 || ith >= nth) {
+        return;
+    }
+    const int   nr   = selected().nr;
+    const range mine = share(panel_count(N), ith, nth);
+    *begin           = mine.begin * nr;
+    *end             = mine.end * nr < N ? mine.end * nr : N;
+}
+
 size_t ggml_ext_cpu_gemm_i8_scratch_size(int64_t M, int64_t N, int64_t K) {
     (void) N; // x alone lives in scratch
     if (M < 1 || K < 1) {

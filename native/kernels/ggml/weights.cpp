@@ -12,13 +12,12 @@ namespace cpu_ops {
 
 namespace {
 
-constexpr size_t  LINE         = 64;
-constexpr size_t  SMALL        = size_t{32} << 10; // a weight up to this size is printed as a whole
-constexpr int64_t PART_ROWS    = 256;
-constexpr int64_t MOST_PARTS   = 64;
-constexpr int64_t ROWS_AHEAD   = 24; // prefetched: a print waits for little but memory
-constexpr size_t  HUGE_PAGE    = size_t{2} << 20;
-constexpr int64_t WIDEST_PANEL = 64; // only the kernels know where their panels begin: a print covers one more on both sides
+constexpr size_t  LINE       = 64;
+constexpr size_t  SMALL      = size_t{32} << 10; // a weight up to this size is printed as a whole
+constexpr int64_t PART_ROWS  = 64;
+constexpr int64_t MOST_PARTS = 256;
+constexpr int64_t ROWS_AHEAD = 24; // prefetched: a print waits for little but memory
+constexpr size_t  HUGE_PAGE  = size_t{2} << 20;
 
 uint64_t mixed(uint64_t h, const char * bytes, size_t n) {
     constexpr uint64_t odd[8] = {0x9e3779b97f4a7c15, 0xbf58476d1ce4e5b9, 0x94d049bb133111eb, 0xd6e8feb86659fd93,
@@ -36,6 +35,19 @@ uint64_t mixed(uint64_t h, const char * bytes, size_t n) {
     }
     h = (h ^ sum) * odd[0];
     return h ^ (h >> 29);
+}
+
+size_t row_bytes(const weight_shape & w) {
+    return static_cast<size_t>(w.k) * (w.type == TYPE_I8 ? 1 : sizeof(float));
+}
+
+bool is_small(const weight_shape & w) {
+    return row_bytes(w) * static_cast<size_t>(w.n) <= SMALL;
+}
+
+// Where in a row its print begins.
+size_t first_line(const weight_shape & w, int64_t row) {
+    return is_small(w) ? 0 : static_cast<size_t>(row) % ((row_bytes(w) + LINE - 1) / LINE);
 }
 
 size_t packed_size(const weight_shape & w) {
@@ -59,7 +71,14 @@ packed_weight::memory packed_weight::allocate(size_t size) {
 
 packed_weight::packed_weight(const weight_shape & shape, bool constant)
     : shape_(shape), constant_(constant), size_(packed_size(shape)), data_(allocate(size_)),
-      parts_(static_cast<size_t>(std::clamp(shape.n / PART_ROWS, int64_t{1}, MOST_PARTS))) {}
+      parts_(static_cast<size_t>(std::clamp(shape.n / PART_ROWS, int64_t{1}, MOST_PARTS))) {
+    const auto n = static_cast<int>(parts_.size());
+    for (int i = 0; i < n; ++i) {
+        part & p = parts_[static_cast<size_t>(i)];
+        shape.type == TYPE_I8 ? ggml_ext_cpu_gemm_i8_pack_share(shape.n, i, n, &p.begin, &p.end)
+                              : ggml_ext_cpu_gemm_f32_pack_share(shape.n, i, n, &p.begin, &p.end);
+    }
+}
 
 int packed_weight::pack(int ith, int nth) {
     return shape_.type == TYPE_I8
@@ -67,18 +86,19 @@ int packed_weight::pack(int ith, int nth) {
                : ggml_ext_cpu_gemm_f32_pack(shape_.n, shape_.k, static_cast<const float *>(shape_.data), shape_.stride, data_.get(), size_, ith, nth);
 }
 
-uint64_t packed_weight::print(int64_t first, int64_t end) const {
-    const size_t row        = static_cast<size_t>(shape_.k) * (shape_.type == TYPE_I8 ? 1 : sizeof(float));
-    const size_t lines      = (row + LINE - 1) / LINE;
-    const bool   whole      = row * static_cast<size_t>(shape_.n) <= SMALL;
-    const auto   row_of     = [&](int64_t i) { return static_cast<const char *>(shape_.data) + static_cast<size_t>(i) * shape_.stride; };
-    const auto   first_line = [&](int64_t i) { return whole ? 0 : static_cast<size_t>(i) % lines; };
-    uint64_t     h          = 1;
-    for (int64_t i = first; i < end; ++i) {
-        const int64_t ahead = std::min(i + ROWS_AHEAD, end - 1);
-        __builtin_prefetch(row_of(ahead) + first_line(ahead) * LINE);
+const char * packed_weight::row_of(int64_t i) const {
+    return static_cast<const char *>(shape_.data) + static_cast<size_t>(i) * shape_.stride;
+}
+
+uint64_t packed_weight::print(const part & p, int64_t fetch_end) const {
+    const size_t row   = row_bytes(shape_);
+    const size_t lines = (row + LINE - 1) / LINE;
+    const bool   whole = is_small(shape_);
+    uint64_t     h     = 1;
+    for (int64_t i = p.begin; i < p.end; ++i) {
+        fetch(std::min(i + ROWS_AHEAD, fetch_end - 1));
         const char * bytes = row_of(i);
-        const size_t begin = first_line(i);
+        const size_t begin = first_line(shape_, i);
         const size_t last  = whole ? lines : begin + 1;
         for (size_t line = begin; line < last; ++line) {
             h = mixed(h, bytes + line * LINE, std::min(LINE, row - line * LINE));
@@ -87,21 +107,31 @@ uint64_t packed_weight::print(int64_t first, int64_t end) const {
     return h;
 }
 
+void packed_weight::fetch(int64_t row) const {
+    __builtin_prefetch(row_of(row) + first_line(shape_, row) * LINE);
+}
+
 int packed_weight::update(int ith, int nth) {
     if (!constant_) {
         return pack(ith, nth);
     }
-    const auto n = static_cast<int>(parts_.size());
-    for (int i = ith; i < n; i += nth) {
-        part &                      p     = parts_[static_cast<size_t>(i)];
-        const int64_t               first = std::max(int64_t{0}, shape_.n * i / n - WIDEST_PANEL);
-        const int64_t               end   = std::min(shape_.n, shape_.n * (i + 1) / n + WIDEST_PANEL);
+    const auto n     = static_cast<int64_t>(parts_.size());
+    const auto first = n * ith / nth, end = n * (ith + 1) / nth;
+    if (first == end) {
+        return GGML_EXT_CPU_OK;
+    }
+    const int64_t first_row = parts_[static_cast<size_t>(first)].begin, end_row = parts_[static_cast<size_t>(end - 1)].end;
+    for (int64_t i = first_row; i < std::min(first_row + ROWS_AHEAD, end_row); ++i) {
+        fetch(i);
+    }
+    for (int64_t i = first; i < end; ++i) {
+        part &                      p = parts_[static_cast<size_t>(i)];
         std::lock_guard<std::mutex> lock(p.mutex);
-        const uint64_t              now = print(first, end);
+        const uint64_t              now = print(p, end_row);
         if (p.packed && p.print == now) {
             continue;
         }
-        if (const int status = pack(i, n); status != GGML_EXT_CPU_OK) {
+        if (const int status = pack(static_cast<int>(i), static_cast<int>(n)); status != GGML_EXT_CPU_OK) {
             return status;
         }
         p.packed = true;

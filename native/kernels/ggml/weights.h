@@ -44,6 +44,7 @@ public:
 
 private:
     struct part {
+        int64_t    begin = 0, end = 0; // rows
         std::mutex mutex; // two backends may come to a new weight at the same time
         bool       packed = false;
         uint64_t   print  = 0;
@@ -56,8 +57,10 @@ private:
 
     static memory allocate(size_t size);
 
-    int      pack(int ith, int nth);
-    uint64_t print(int64_t first, int64_t end) const;
+    int          pack(int ith, int nth);
+    const char * row_of(int64_t i) const;
+    void         fetch(int64_t row) const;
+    uint64_t     print(const part & p, int64_t fetch_end) const;
 
     const weight_shape shape_;
     const bool         constant_;

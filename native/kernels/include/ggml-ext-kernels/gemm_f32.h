@@ -20,6 +20,9 @@ size_t ggml_ext_cpu_gemm_f32_packed_size(int64_t N, int64_t K);
 int ggml_ext_cpu_gemm_f32_pack(
     int64_t N, int64_t K, const float * w, size_t w_stride, void * packed, size_t packed_size, int ith, int nth);
 
+// The rows of w that call ith of nth packs: *begin to *end, exclusive; none for an N below 1 or no such call.
+void ggml_ext_cpu_gemm_f32_pack_share(int64_t N, int ith, int nth, int64_t * begin, int64_t * end);
+
 struct ggml_ext_cpu_gemm_f32_args {
     int64_t       M, N, K;
     const void *  packed; // from ggml_ext_cpu_gemm_f32_pack, complete

@@ -24,6 +24,9 @@ size_t ggml_ext_cpu_gemm_i8_packed_size(int64_t N, int64_t K);
 int ggml_ext_cpu_gemm_i8_pack(
     int64_t N, int64_t K, const int8_t * w, size_t w_stride, void * packed, size_t packed_size, int ith, int nth);
 
+// The rows of w that call ith of nth packs: *begin to *end, exclusive; none for an N below 1 or no such call.
+void ggml_ext_cpu_gemm_i8_pack_share(int64_t N, int ith, int nth, int64_t * begin, int64_t * end);
+
 // Up to so many rows a product reads the weights themselves where it is given them, and needs no packed form.
 int64_t ggml_ext_cpu_gemm_i8_unpacked_rows(void);
 
