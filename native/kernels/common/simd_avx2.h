@@ -17,6 +17,8 @@ inline vf set1(float a) {
 inline vf fma(vf a, vf b, vf c) {
     return vf(_mm256_fmadd_ps(__m256(a), __m256(b), __m256(c)));
 }
+// s += a * b, in the register of s. GCC also takes the forms of the instruction that write over a factor; a tile's sums then move from
+// register to register, of which there are no spare ones.
 inline void add_product(vf & s, vf a, vf b) {
     __asm__("vfmadd231ps %2, %1, %0" : "+x"(s) : "x"(a), "x"(b));
 }

@@ -81,7 +81,7 @@ float * row_of(const output & out, int r) {
 // a tile's two columns of vectors end in turns: Zen 3 hides the stores of one column behind the multiplications, not those of two.
 constexpr int64_t HALF_CHAIN = 24;
 
-// Step u of k. U steps have sums of their own.
+// Step u of K, for which x is at its own place in each row's STEPS. U steps have sums of their own.
 template <int U, int MR>
 inline __attribute__((always_inline)) void add_products(int u, const float * x, const float * w, vf (&sums)[U][MR][2]) {
     const vf w0 = load(w), w1 = load(w + LANES);
