@@ -49,6 +49,12 @@ inline void store(int32_t * p, vi v) {
     *reinterpret_cast<vi *>(p) = v;
 }
 
+#if !defined(GGML_EXT_ISA_AVX512)
+inline void add_product(vf & s, const float & a, vf b) {
+    add_product(s, set1(a), b);
+}
+#endif
+
 inline vi set1(int32_t a) {
     return vi{} + a;
 }

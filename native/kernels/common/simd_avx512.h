@@ -6,7 +6,7 @@ namespace {
 
 constexpr int     LANES       = 16;
 constexpr int     GEMM_MR     = 12;
-constexpr int64_t BLOCK_BYTES = 176 << 10;
+constexpr int64_t BLOCK_BYTES = 352 << 10;
 
 typedef float   vf __attribute__((vector_size(64), aligned(4), may_alias));
 typedef int32_t vi __attribute__((vector_size(64), aligned(4), may_alias));
@@ -19,6 +19,10 @@ inline vf fma(vf a, vf b, vf c) {
 }
 inline void add_product(vf & s, vf a, vf b) {
     s = fma(a, b, s);
+}
+// The instruction broadcasts a itself. GCC loads it once where it is used twice.
+inline void add_product(vf & s, const float & a, vf b) {
+    __asm__("vfmadd231ps %2%{1to16%}, %1, %0" : "+v"(s) : "v"(b), "m"(a));
 }
 // max and min give their second operand where one is NaN.
 inline vf max(vf a, vf b) {

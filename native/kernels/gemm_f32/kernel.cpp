@@ -81,15 +81,24 @@ float * row_of(const output & out, int r) {
 // a tile's two columns of vectors end in turns: Zen 3 hides the stores of one column behind the multiplications, not those of two.
 constexpr int64_t HALF_CHAIN = 24;
 
+// So many of a tile's rows leave it to each multiplication to broadcast x: fewer instructions, which count where another thread shares
+// the core, but more reads of memory, two a cycle at most.
+template <int MR> constexpr int BROADCAST_BY_FMA = LANES == 16 && MR >= 8 ? MR / 2 : 0;
+
 // Step u of K, for which x is at its own place in each row's STEPS. U steps have sums of their own.
 template <int U, int MR>
 inline __attribute__((always_inline)) void add_products(int u, const float * x, const float * w, vf (&sums)[U][MR][2]) {
     const vf w0 = load(w), w1 = load(w + LANES);
 #pragma GCC unroll 16
     for (int r = 0; r < MR; r++) {
-        const vf a = set1(x[r * STEPS]);
-        add_product(sums[u % U][r][0], a, w0);
-        add_product(sums[u % U][r][1], a, w1);
+        if (r < BROADCAST_BY_FMA<MR>) {
+            add_product(sums[u % U][r][0], x[r * STEPS], w0);
+            add_product(sums[u % U][r][1], x[r * STEPS], w1);
+        } else {
+            const vf a = set1(x[r * STEPS]);
+            add_product(sums[u % U][r][0], a, w0);
+            add_product(sums[u % U][r][1], a, w1);
+        }
     }
 }
 

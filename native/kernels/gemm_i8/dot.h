@@ -7,26 +7,7 @@
 
 namespace {
 
-#if defined(GGML_EXT_ISA_AVX512)
-
-// VNNI multiplies unsigned by signed bytes: x is stored as x + 128, and each sum starts at -128 times the sum
-// of its column, which makes it exact again (all modulo 2^32).
-typedef byte_groups x_groups;
-typedef vi          w_vector;
-
-inline w_vector load_w(const int8_t * p) {
-    return vi(_mm512_loadu_si512(p));
-}
-
-inline vi dot(vi sum, int32_t x, w_vector w) {
-    return vi(_mm512_dpbusd_epi32(__m512i(sum), _mm512_set1_epi32(x), __m512i(w)));
-}
-
-#else
-
-typedef pair_groups x_groups;
-
-#    if defined(GGML_EXT_ISA_AVX2)
+#if defined(GGML_EXT_ISA_AVX2)
 
 // Products of int16 pairs, summed in int32: exact for all int8, where the int8 instruction would saturate.
 typedef vi w_vector;
@@ -39,7 +20,7 @@ inline vi dot(vi sum, int32_t x, w_vector w) {
     return vi(_mm256_add_epi32(__m256i(sum), _mm256_madd_epi16(_mm256_set1_epi32(x), __m256i(w))));
 }
 
-#    elif defined(GGML_EXT_ISA_NEON)
+#elif defined(GGML_EXT_ISA_NEON)
 
 typedef vi w_vector;
 
@@ -52,7 +33,7 @@ inline vi dot(vi sum, int32_t x, w_vector w) {
     return sum + vi(vpaddq_s32(vmull_s16(vget_low_s16(a), vget_low_s16(b)), vmull_high_s16(a, b)));
 }
 
-#    else
+#else
 
 struct w_vector {
     vi even, odd; // of k
@@ -73,11 +54,10 @@ inline vi dot(vi sum, int32_t x, w_vector w) {
     return sum + set1(int32_t{pair[0]}) * w.even + set1(int32_t{pair[1]}) * w.odd;
 }
 
-#    endif
 #endif
 
-constexpr int K_GROUP = x_groups::SIZE;
+constexpr int K_GROUP = pair_groups::SIZE;
 
-static_assert(K_GROUP * sizeof(x_groups::element) == sizeof(int32_t), "a group of x is one broadcast");
+static_assert(K_GROUP * sizeof(pair_groups::element) == sizeof(int32_t), "a group of x is one broadcast");
 
 } // namespace

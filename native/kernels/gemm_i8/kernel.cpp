@@ -1,5 +1,5 @@
-// The blocked INT8 product, compiled once for each instruction set; blocking as in gemm_f32. Sums of earlier
-// blocks of K wait, as int32, where the float results will be.
+// The blocked INT8 product where no instruction multiplies bytes exactly: both sides are widened to int16. Blocking as in gemm_f32; sums of
+// earlier blocks of K wait, as int32, where the float results will be.
 
 #include "kernel.h"
 #include "dot.h"
@@ -17,30 +17,25 @@ int64_t groups_of(int64_t k) {
 }
 
 size_t panel_bytes(int64_t k) {
-    return NR * sizeof(int32_t) + static_cast<size_t>(groups_of(k)) * NR * K_GROUP;
+    return static_cast<size_t>(groups_of(k)) * NR * K_GROUP;
 }
 
 // K is cut for x and a panel to stay in their caches while all tiles use them.
 int64_t depth_of_block(int64_t M, int64_t K) {
-    return min64(K, BLOCK_BYTES / (min64(MC, M) * int64_t{sizeof(x_groups::element)} + NR));
+    return min64(K, BLOCK_BYTES / (min64(MC, M) * int64_t{sizeof(pair_groups::element)} + NR));
 }
 
 size_t scratch_size(int64_t M, int64_t K) {
-    return static_cast<size_t>(min64(MC, M) * groups_of(depth_of_block(M, K))) * K_GROUP * sizeof(x_groups::element);
+    return static_cast<size_t>(min64(MC, M) * groups_of(depth_of_block(M, K))) * K_GROUP * sizeof(pair_groups::element);
 }
 
 void pack_panel(const int8_t * w, size_t w_stride, int64_t columns, int64_t k, char * panel) {
-    int8_t * out = reinterpret_cast<int8_t *>(panel + NR * sizeof(int32_t));
     memset(panel, 0, panel_bytes(k));
     for (int64_t j = 0; j < columns; j++) {
-        const int8_t * row   = w + static_cast<size_t>(j) * w_stride;
-        int32_t        total = 0;
+        const int8_t * row = w + static_cast<size_t>(j) * w_stride;
         for (int64_t i = 0; i < k; i++) {
-            out[(i / K_GROUP * NR + j) * K_GROUP + i % K_GROUP] = row[i];
-            total += row[i];
+            panel[(i / K_GROUP * NR + j) * K_GROUP + i % K_GROUP] = static_cast<char>(row[i]);
         }
-        const int32_t start = -x_groups::OFFSET * total;
-        memcpy(panel + static_cast<size_t>(j) * sizeof(start), &start, sizeof(start));
     }
 }
 
@@ -115,12 +110,11 @@ void run(const ggml_ext_cpu_gemm_i8_args & args, packed_panels panels, range row
             for (int64_t t = 0; t < tiles; t++) {
                 const range r = share(block_rows, t, tiles);
                 const int   n = static_cast<int>(r.end - r.begin);
-                pack_rows<x_groups>(args.x + static_cast<size_t>(m0 + r.begin) * args.x_stride + k0, args.x_stride, n, n, depth,
-                                    scratch + r.begin * groups * 4);
+                pack_rows<pair_groups>(args.x + static_cast<size_t>(m0 + r.begin) * args.x_stride + k0, args.x_stride, n, n, depth,
+                                       scratch + r.begin * groups * 4);
             }
             for (int64_t p = panel_range.begin; p < panel_range.end; p++) {
-                const char *   panel   = panels.at(p);
-                const int8_t * w       = reinterpret_cast<const int8_t *>(panel + NR * sizeof(int32_t)) + k0 * NR;
+                const int8_t * w       = reinterpret_cast<const int8_t *>(panels.at(p)) + k0 * NR;
                 const bool     fetches = tiles > 1 && p + 1 < panel_range.end; // a single tile reads its panel fast enough itself
                 factors        f;
                 f.w         = w;
@@ -132,7 +126,7 @@ void run(const ggml_ext_cpu_gemm_i8_args & args, packed_panels panels, range row
                     f.x           = scratch + r.begin * groups * 4;
                     output out    = output_of(args, m0 + r.begin, p * NR, min64(NR, args.N - p * NR));
                     out.first     = kb == 0;
-                    out.start     = out.first ? reinterpret_cast<const int32_t *>(panel) : NOTHING;
+                    out.start     = NOTHING;
                     out.last      = kb == k_blocks - 1;
                     tile_of<GEMM_MR>(static_cast<int>(r.end - r.begin), f, out);
                     f.next += f.next_step * groups;

@@ -12,8 +12,8 @@ struct packed_panels {
     const char * at(int64_t p) const { return data + static_cast<size_t>(p) * stride; }
 };
 
-// What one instruction set provides. A packed panel is nr int32 starting values of the sums, then nr columns of K bytes, padded with
-// zeros to whole groups, in the order that the kernel reads; gemm_i8_avx2_bytes has its own (safe_weights.h).
+// What one instruction set provides. A packed panel is nr columns of K bytes, padded to whole groups, in the order that the kernel
+// reads; gemm_i8_avx2_bytes has more in it (kernel_avx2.cpp, safe_weights.h).
 struct gemm_i8_kernels {
     int mr, nr;
     size_t (*panel_bytes)(int64_t K);

@@ -1,6 +1,6 @@
 // The INT8 product on AMX tiles: one of x is up to 16 rows of 64 k, one of w 16 groups of 4 k of 16 columns, and one instruction
-// adds the products of 64 k to 16 x 16 sums, signed by signed, exact modulo 2^32. Packed panels are those of AVX-512 (32
-// columns, groups of 4 k), padded with zeros to whole tiles; their starting values are zero.
+// adds the products of 64 k to 16 x 16 sums, signed by signed, exact modulo 2^32. A packed panel is 32 columns in groups of 4 k,
+// padded with zeros to whole tiles.
 
 #include "kernel.h"
 #include "prefetch.h"
@@ -43,16 +43,15 @@ int64_t tiles_of(int64_t k) {
 }
 
 size_t panel_bytes(int64_t k) {
-    return NR * (sizeof(int32_t) + static_cast<size_t>(tiles_of(k) * K_TILE));
+    return NR * static_cast<size_t>(tiles_of(k) * K_TILE);
 }
 
 void pack_panel(const int8_t * w, size_t w_stride, int64_t columns, int64_t k, char * panel) {
-    int8_t * out = reinterpret_cast<int8_t *>(panel + NR * sizeof(int32_t));
     memset(panel, 0, panel_bytes(k));
     for (int64_t j = 0; j < columns; j++) {
         const int8_t * row = w + static_cast<size_t>(j) * w_stride;
         for (int64_t i = 0; i < k; i++) {
-            out[(i / K_GROUP * NR + j) * K_GROUP + i % K_GROUP] = row[i];
+            panel[(i / K_GROUP * NR + j) * K_GROUP + i % K_GROUP] = static_cast<char>(row[i]);
         }
     }
 }
@@ -151,7 +150,7 @@ void run(const ggml_ext_cpu_gemm_i8_args & args, packed_panels panels, range row
             const size_t rows0 = static_cast<size_t>(min64(ROWS, tile_rows)), rows1 = static_cast<size_t>(tile_rows) - rows0;
             configure(tile_rows);
             for (int64_t p = panel_range.begin; p < panel_range.end; p++) {
-                const int8_t * w = reinterpret_cast<const int8_t *>(panels.at(p) + NR * sizeof(int32_t));
+                const int8_t * w = reinterpret_cast<const int8_t *>(panels.at(p));
                 for (int64_t r = part.begin; r < part.end; r += tile_rows) {
                     const char * x0  = scratch + r * k_tiles * K_TILE;
                     const output out = output_of(args, m0 + r, p * NR, min64(NR, args.N - p * NR));

@@ -50,21 +50,25 @@ template <int MR> inline __attribute__((always_inline)) void pin(vi (&sums)[MR][
 #endif
 }
 
+// What earlier blocks of K left of a whole tile.
+template <int MR> inline __attribute__((always_inline)) void add_stored(const output & out, vi (&sums)[MR][2]) {
+#pragma GCC                                                  unroll 16
+    for (int r = 0; r < MR; r++) {
+        const int32_t * before = reinterpret_cast<const int32_t *>(row_of(out, r));
+        sums[r][0]             = wrapping_add(sums[r][0], load(before));
+        sums[r][1]             = wrapping_add(sums[r][1], load(before + LANES));
+    }
+}
+
 // What a tile's sums begin with, the sums of earlier blocks of K included where the tile is whole.
 template <int MR> inline __attribute__((always_inline)) void begin_sums(const output & out, vi (&sums)[MR][2]) {
-    const bool adds = !out.first && out.columns == NR;
-#pragma GCC unroll 16
+#pragma GCC                                                  unroll 16
     for (int r = 0; r < MR; r++) {
         sums[r][0] = load(out.start + r * out.start_step);
         sums[r][1] = load(out.start + r * out.start_step + LANES);
     }
-    if (adds) {
-#pragma GCC unroll 16
-        for (int r = 0; r < MR; r++) {
-            const int32_t * before = reinterpret_cast<const int32_t *>(row_of(out, r));
-            sums[r][0]             = wrapping_add(sums[r][0], load(before));
-            sums[r][1]             = wrapping_add(sums[r][1], load(before + LANES));
-        }
+    if (!out.first && out.columns == NR) {
+        add_stored(out, sums);
     }
 }
 
