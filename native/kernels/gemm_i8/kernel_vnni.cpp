@@ -13,6 +13,7 @@ constexpr int32_t OFFSET       = 128;
 constexpr int64_t MC           = 144;
 constexpr int     MIN_SUMS     = 6; // independent chains that hide the latency of a multiplication
 constexpr int     FETCH_GROUPS = 4; // between two lines of the next panel
+constexpr int64_t STAY_BYTES   = 640 << 10; // of weights, which L2 keeps: a tile's rows then stay in L1 while all panels pass by
 
 // A group of x: four successive k of one row.
 typedef int32_t group __attribute__((aligned(1), may_alias));
@@ -174,42 +175,69 @@ template <int MR> void tile_of(int rows, const factors & f, size_t x_stride, siz
     }
 }
 
+// Up to MC rows of x, and a block of K: whole groups, and the last bytes of the rows where they end with no whole one.
+struct block {
+    const ggml_ext_cpu_gemm_i8_args & args;
+    int64_t                           m0, rows;
+    const int32_t *                   starts;
+    range                             groups;
+    size_t                            last_bytes;
+    bool                              first, last;
+
+    int64_t tiles() const { return (rows + GEMM_MR - 1) / GEMM_MR; }
+
+    // One tile of rows by one panel, while a share of the next one comes into L2.
+    void multiply(int64_t t, const char * panel, int64_t p, const char * next) const {
+        const range r = share(rows, t, tiles());
+        factors     f;
+        f.x         = reinterpret_cast<const char *>(args.x + static_cast<size_t>(m0 + r.begin) * args.x_stride + groups.begin * K_GROUP);
+        f.w         = reinterpret_cast<const int8_t *>(panel) + groups.begin * NR * K_GROUP;
+        f.groups    = groups.end - groups.begin;
+        f.next_step = next ? (NR * K_GROUP + tiles() - 1) / tiles() : 0;
+        f.next      = next ? next + groups.begin * NR * K_GROUP + t * f.next_step * f.groups : panel;
+
+        output out     = output_of(args, m0 + r.begin, p * NR, min64(NR, args.N - p * NR));
+        out.first      = first;
+        out.start      = first ? starts + r.begin : NOTHING;
+        out.start_step = 1;
+        out.last       = last;
+        tile_of<GEMM_MR>(static_cast<int>(r.end - r.begin), f, args.x_stride, last_bytes, out);
+    }
+
+    void multiply(packed_panels panels, range panel_range) const {
+        if ((panel_range.end - panel_range.begin) * (groups.end - groups.begin) * NR * K_GROUP <= STAY_BYTES) {
+            for (int64_t t = 0; t < tiles(); t++) {
+                for (int64_t p = panel_range.begin; p < panel_range.end; p++) {
+                    multiply(t, panels.at(p), p, nullptr);
+                }
+            }
+            return;
+        }
+        for (int64_t p = panel_range.begin; p < panel_range.end; p++) {
+            const bool fetches = tiles() > 1 && p + 1 < panel_range.end; // a single tile reads its panel fast enough itself
+            for (int64_t t = 0; t < tiles(); t++) {
+                multiply(t, panels.at(p), p, fetches ? panels.at(p + 1) : nullptr);
+            }
+        }
+    }
+};
+
 void run(const ggml_ext_cpu_gemm_i8_args & args, packed_panels panels, range rows, range panel_range, char * scratch) {
     const int64_t all_groups = groups_of(args.K), most = groups_of_block(args.M, args.K);
     const int64_t k_blocks = (all_groups + most - 1) / most;
     auto * const  starts   = reinterpret_cast<int32_t *>(scratch);
     for (int64_t m0 = rows.begin; m0 < rows.end; m0 += MC) {
-        const int64_t block_rows = min64(MC, rows.end - m0);
-        const int64_t tiles      = (block_rows + GEMM_MR - 1) / GEMM_MR;
-        const auto *  x          = args.x + static_cast<size_t>(m0) * args.x_stride;
-        for (int64_t r = 0; r < block_rows; r++) {
-            starts[r] = start_of_row(x + static_cast<size_t>(r) * args.x_stride, args.K);
+        block b = {args, m0, min64(MC, rows.end - m0), starts, {}, 0, false, false};
+        for (int64_t r = 0; r < b.rows; r++) {
+            starts[r] = start_of_row(args.x + static_cast<size_t>(m0 + r) * args.x_stride, args.K);
         }
         for (int64_t kb = 0; kb < k_blocks; kb++) {
-            const range   g          = share(all_groups, kb, k_blocks);
-            const bool    last       = kb == k_blocks - 1;
-            const int64_t last_bytes = last ? args.K % K_GROUP : 0;
-            const int64_t groups     = g.end - g.begin - (last_bytes > 0 ? 1 : 0);
-            for (int64_t p = panel_range.begin; p < panel_range.end; p++) {
-                const int8_t * w       = reinterpret_cast<const int8_t *>(panels.at(p)) + g.begin * NR * K_GROUP;
-                const bool     fetches = tiles > 1 && p + 1 < panel_range.end; // a single tile reads its panel fast enough itself
-                factors        f;
-                f.w         = w;
-                f.groups    = groups;
-                f.next      = reinterpret_cast<const char *>(w) + (fetches ? panels.stride : 0);
-                f.next_step = fetches ? (NR * K_GROUP + tiles - 1) / tiles : 0;
-                for (int64_t t = 0; t < tiles; t++) {
-                    const range r  = share(block_rows, t, tiles);
-                    f.x            = reinterpret_cast<const char *>(x + static_cast<size_t>(r.begin) * args.x_stride + g.begin * K_GROUP);
-                    output out     = output_of(args, m0 + r.begin, p * NR, min64(NR, args.N - p * NR));
-                    out.first      = kb == 0;
-                    out.start      = out.first ? starts + r.begin : NOTHING;
-                    out.start_step = 1;
-                    out.last       = last;
-                    tile_of<GEMM_MR>(static_cast<int>(r.end - r.begin), f, args.x_stride, static_cast<size_t>(last_bytes), out);
-                    f.next += f.next_step * groups;
-                }
-            }
+            b.groups     = share(all_groups, kb, k_blocks);
+            b.first      = kb == 0;
+            b.last       = kb == k_blocks - 1;
+            b.last_bytes = b.last ? static_cast<size_t>(args.K % K_GROUP) : 0;
+            b.groups.end -= b.last_bytes > 0 ? 1 : 0;
+            b.multiply(panels, panel_range);
         }
     }
 }
