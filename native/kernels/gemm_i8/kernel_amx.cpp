@@ -3,7 +3,6 @@
 // padded with zeros to whole tiles.
 
 #include "kernel.h"
-#include "prefetch.h"
 #include "tile_output.h"
 
 namespace {
@@ -149,18 +148,28 @@ void run(const ggml_ext_cpu_gemm_i8_args & args, packed_panels panels, range row
             const int    tile_rows = static_cast<int>(min64(PAIR, part.end - part.begin));
             const size_t rows0 = static_cast<size_t>(min64(ROWS, tile_rows)), rows1 = static_cast<size_t>(tile_rows) - rows0;
             configure(tile_rows);
-            for (int64_t p = panel_range.begin; p < panel_range.end; p++) {
-                const int8_t * w = reinterpret_cast<const int8_t *>(panels.at(p));
+            const auto one = [&](int64_t r, int64_t p) {
+                const char *   x0  = scratch + r * k_tiles * K_TILE;
+                const int8_t * w   = reinterpret_cast<const int8_t *>(panels.at(p));
+                const output   out = output_of(args, m0 + r, p * NR, min64(NR, args.N - p * NR));
+                if (rows1 > 0) {
+                    multiply<true>(k_tiles, x0, rows0, x0 + rows0 * static_cast<size_t>(k_tiles * K_TILE), rows1, w, sums);
+                } else {
+                    multiply<false>(k_tiles, x0, rows0, nullptr, 0, w, sums);
+                }
+                finish_pair(out, tile_rows, sums);
+            };
+            if ((panel_range.end - panel_range.begin) * k_tiles * K_TILE * NR <= STAY_BYTES) {
                 for (int64_t r = part.begin; r < part.end; r += tile_rows) {
-                    const char * x0  = scratch + r * k_tiles * K_TILE;
-                    const output out = output_of(args, m0 + r, p * NR, min64(NR, args.N - p * NR));
-                    fetch_to_write(out.dst, out.stride, tile_rows, out.columns * int64_t{sizeof(float)});
-                    if (rows1 > 0) {
-                        multiply<true>(k_tiles, x0, rows0, x0 + rows0 * static_cast<size_t>(k_tiles * K_TILE), rows1, w, sums);
-                    } else {
-                        multiply<false>(k_tiles, x0, rows0, nullptr, 0, w, sums);
+                    for (int64_t p = panel_range.begin; p < panel_range.end; p++) {
+                        one(r, p);
                     }
-                    finish_pair(out, tile_rows, sums);
+                }
+                continue;
+            }
+            for (int64_t p = panel_range.begin; p < panel_range.end; p++) {
+                for (int64_t r = part.begin; r < part.end; r += tile_rows) {
+                    one(r, p);
                 }
             }
         }

@@ -13,7 +13,6 @@ constexpr int32_t OFFSET       = 128;
 constexpr int64_t MC           = 144;
 constexpr int     MIN_SUMS     = 6; // independent chains that hide the latency of a multiplication
 constexpr int     FETCH_GROUPS = 4; // between two lines of the next panel
-constexpr int64_t STAY_BYTES   = 640 << 10; // of weights, which L2 keeps: a tile's rows then stay in L1 while all panels pass by
 
 // A group of x: four successive k of one row.
 typedef int32_t group __attribute__((aligned(1), may_alias));

@@ -7,7 +7,8 @@
 
 namespace {
 
-constexpr int NR = 2 * LANES; // columns of a tile
+constexpr int     NR         = 2 * LANES; // columns of a tile
+constexpr int64_t STAY_BYTES = 640 << 10; // of weights, which L2 keeps: a tile's rows then stay in L1 while all panels pass by
 
 struct output {
     float *         dst; // first element of the tile
