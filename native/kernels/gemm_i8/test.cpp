@@ -107,6 +107,8 @@ TEST_CASE("I8-1: shapes of users and of MiniLM, blocks of K and M crossed") {
     check({128, 384, 384});
     check({64, 384, 1536});
     check({145, 35, 1541});
+    check({145, 35, 4099});
+    check({30, 700, 1001}); // weights that do not stay in L2
     check({300, 40, 770});
     check({3, 64, 3840});
     check({2, 70, 10240});
