@@ -97,7 +97,7 @@ inline __attribute__((always_inline)) void add_group(const tile_rows<MR> & x, in
 #pragma GCC unroll 16
     for (int r = 0; r < MR; r++) {
         const group & a = *reinterpret_cast<const group *>(x.at(r) + offset);
-        if (MR >= 8 && r % 3 == 0) {
+        if (MR >= 8 && r % 3 == 0) { // as in gemm_f32, for the rows whose addresses take no index
             add_products(sums[r][0], w0, a);
             add_products(sums[r][1], w1, a);
         } else {
@@ -127,7 +127,7 @@ template <int MR> __attribute__((noinline)) void tile(const factors & f, size_t 
     alignas(sizeof(vi)) vi sums[U][MR][2] = {};
 #pragma GCC unroll 16
     for (int r = 0; r < MR; r++) {
-        sums[0][r][0] = sums[0][r][1] = set1(out.start[r * out.start_step]);
+        sums[0][r][0] = sums[0][r][1] = set1(out.start[r * out.start_step]); // one for the row
     }
     if (!out.first && out.columns == NR) {
         add_stored(out, sums[0]);
