@@ -26,6 +26,16 @@ inline range share(int64_t n, int64_t ith, int64_t nth) {
     return {n * ith / nth, n * (ith + 1) / nth};
 }
 
+// The rows in share ith of nth of the panels of N rows, nr each; none where there is no such share.
+inline range share_panels(int64_t N, int nr, int ith, int nth) {
+    if (N < 1 || ith < 0 || ith >= nth) {
+        return {0, 0};
+    }
+    const range   panels = share((N + nr - 1) / nr, ith, nth);
+    const int64_t end    = panels.end * nr;
+    return {panels.begin * nr, end < N ? end : N};
+}
+
 // Cuts an m_units x n_units grid into nth rectangles: the one with the least work in its largest rectangle wins, then the one
 // that reads fewest rows and columns (m_weight, n_weight: bytes to read for one unit). A unit of the grid is a tile's product. To
 // read a unit of columns, weights that come from memory, takes as long as LEAST_ROWS tiles; to pack a unit of rows, which each

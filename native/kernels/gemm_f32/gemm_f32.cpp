@@ -40,9 +40,8 @@ int ggml_ext_cpu_gemm_f32_pack(
         write_head(packed, KIND, N, K);
     }
     float *     panels = reinterpret_cast<float *>(static_cast<char *>(packed) + sizeof(packed_head));
-    const range mine   = share(panel_count(N), ith, nth);
-    for (int64_t p = mine.begin; p < mine.end; p++) {
-        const int64_t n0   = p * kernels.nr;
+    const range mine   = share_panels(N, kernels.nr, ith, nth);
+    for (int64_t n0 = mine.begin; n0 < mine.end; n0 += kernels.nr) {
         const int64_t left = N - n0;
         kernels.pack_panel(
             reinterpret_cast<const float *>(reinterpret_cast<const char *>(w) + static_cast<size_t>(n0) * w_stride),
@@ -52,14 +51,9 @@ int ggml_ext_cpu_gemm_f32_pack(
 }
 
 void ggml_ext_cpu_gemm_f32_pack_share(int64_t N, int ith, int nth, int64_t * begin, int64_t * end) {
-    *begin = *end = 0;
-    if (N < 1 || ith < 0 || ith >= nth) {
-        return;
-    }
-    const int   nr   = GGML_EXT_SELECT(gemm_f32).nr;
-    const range mine = share(panel_count(N), ith, nth);
-    *begin           = mine.begin * nr;
-    *end             = mine.end * nr < N ? mine.end * nr : N;
+    const range mine = share_panels(N, GGML_EXT_SELECT(gemm_f32).nr, ith, nth);
+    *begin           = mine.begin;
+    *end             = mine.end;
 }
 
 size_t ggml_ext_cpu_gemm_f32_scratch_size(int64_t M, int64_t N, int64_t K) {

@@ -1,10 +1,9 @@
 #include "ggml-ext-kernels/gemm_f32.h"
+#include "pack_shares.h"
 #include "reference.h"
 #include "support.h"
 
 #include <doctest/doctest.h>
-
-#include <algorithm>
 
 namespace {
 
@@ -132,33 +131,11 @@ TEST_CASE("GEMM-1: a NaN of x reaches its whole output row and no other") {
 TEST_CASE("GEMM-1: a share of the packing reads the rows that it says, and all shares together read each row once") {
     const int64_t K = 40;
     for (const int64_t N : {1, 31, 64, 200, 384}) {
-        const std::vector<float> w = test::uniform(static_cast<size_t>(N * K), 1);
-        std::vector<char>        whole(ggml_ext_cpu_gemm_f32_packed_size(N, K)), parts(whole.size());
-        REQUIRE(ggml_ext_cpu_gemm_f32_pack(N, K, w.data(), static_cast<size_t>(K) * sizeof(float), whole.data(), whole.size(), 0, 1) == GGML_EXT_CPU_OK);
-        for (const int nth : {1, 2, 3, 7, 64}) {
-            CAPTURE(N);
-            CAPTURE(nth);
-            int64_t next = 0;
-            for (int ith = 0; ith < nth; ith++) {
-                int64_t begin = -1, end = -1;
-                ggml_ext_cpu_gemm_f32_pack_share(N, ith, nth, &begin, &end);
-                CHECK(begin == next);
-                CHECK(end >= begin);
-                next = end;
-                std::vector<float> elsewhere(w.size(), std::nanf(""));
-                std::copy(w.begin() + begin * K, w.begin() + end * K, elsewhere.begin() + begin * K);
-                REQUIRE(ggml_ext_cpu_gemm_f32_pack(N, K, elsewhere.data(), static_cast<size_t>(K) * sizeof(float), parts.data(), parts.size(), ith, nth) == GGML_EXT_CPU_OK);
-            }
-            CHECK(next == N);
-            CHECK(parts == whole);
-            std::fill(parts.begin(), parts.end(), char{0});
-        }
+        const auto pack = [&](const std::vector<float> & w, std::vector<char> & packed, int ith, int nth) {
+            return ggml_ext_cpu_gemm_f32_pack(N, K, w.data(), static_cast<size_t>(K) * sizeof(float), packed.data(), packed.size(), ith, nth);
+        };
+        test::check_pack_shares(test::uniform(static_cast<size_t>(N * K), 1), std::nanf(""), N, K, ggml_ext_cpu_gemm_f32_packed_size(N, K), pack, ggml_ext_cpu_gemm_f32_pack_share);
     }
-    int64_t begin = -1, end = -1;
-    ggml_ext_cpu_gemm_f32_pack_share(0, 0, 1, &begin, &end);
-    CHECK(begin == end);
-    ggml_ext_cpu_gemm_f32_pack_share(64, 2, 2, &begin, &end);
-    CHECK(begin == end);
 }
 
 TEST_CASE("GEMM-1: bad input is a status and writes nothing") {

@@ -73,25 +73,19 @@ int ggml_ext_cpu_gemm_i8_pack(
     }
     char *       panels = static_cast<char *>(packed) + sizeof(packed_head);
     const size_t size   = kernels.panel_bytes(K);
-    const range  mine   = share(panel_count(N), ith, nth);
-    for (int64_t p = mine.begin; p < mine.end; p++) {
-        const int64_t n0   = p * kernels.nr;
+    const range  mine   = share_panels(N, kernels.nr, ith, nth);
+    for (int64_t n0 = mine.begin; n0 < mine.end; n0 += kernels.nr) {
         const int64_t left = N - n0;
         kernels.pack_panel(w + static_cast<size_t>(n0) * w_stride, w_stride, left < kernels.nr ? left : kernels.nr, K,
-                           panels + static_cast<size_t>(p) * size);
+                           panels + static_cast<size_t>(n0 / kernels.nr) * size);
     }
     return GGML_EXT_CPU_OK;
 }
 
 void ggml_ext_cpu_gemm_i8_pack_share(int64_t N, int ith, int nth, int64_t * begin, int64_t * end) {
-    *begin = *end = 0;
-    if (N < 1 || ith < 0 || ith >= nth) {
-        return;
-    }
-    const int   nr   = selected().nr;
-    const range mine = share(panel_count(N), ith, nth);
-    *begin           = mine.begin * nr;
-    *end             = mine.end * nr < N ? mine.end * nr : N;
+    const range mine = share_panels(N, selected().nr, ith, nth);
+    *begin           = mine.begin;
+    *end             = mine.end;
 }
 
 size_t ggml_ext_cpu_gemm_i8_scratch_size(int64_t M, int64_t N, int64_t K) {

@@ -3,6 +3,7 @@
 
 #include "kernel.h"
 #include "dot.h"
+#include "pack_w.h"
 #include "prefetch.h"
 #include "tile_sums.h"
 
@@ -17,7 +18,7 @@ int64_t groups_of(int64_t k) {
 }
 
 size_t panel_bytes(int64_t k) {
-    return static_cast<size_t>(groups_of(k)) * NR * K_GROUP;
+    return grouped_bytes<K_GROUP>(k);
 }
 
 // K is cut for x and a panel to stay in their caches while all tiles use them.
@@ -31,12 +32,7 @@ size_t scratch_size(int64_t M, int64_t K) {
 
 void pack_panel(const int8_t * w, size_t w_stride, int64_t columns, int64_t k, char * panel) {
     memset(panel, 0, panel_bytes(k));
-    for (int64_t j = 0; j < columns; j++) {
-        const int8_t * row = w + static_cast<size_t>(j) * w_stride;
-        for (int64_t i = 0; i < k; i++) {
-            panel[(i / K_GROUP * NR + j) * K_GROUP + i % K_GROUP] = static_cast<char>(row[i]);
-        }
-    }
+    pack_groups<K_GROUP, 0>(w, w_stride, columns, k, panel);
 }
 
 // The products of one group of MR rows and two vectors of columns.
@@ -73,17 +69,7 @@ template <int MR> __attribute__((noinline)) void tile(const factors & f, const o
     for (; g < f.groups; g++, x += MR * 4, w += NR * K_GROUP) {
         add_products(x, w, sums[0]);
     }
-    if constexpr (U > 1) {
-#pragma GCC unroll 4
-        for (int u = 1; u < U; u++) {
-#pragma GCC unroll 16
-            for (int r = 0; r < MR; r++) {
-                sums[0][r][0] = wrapping_add(sums[0][r][0], sums[u][r][0]);
-                sums[0][r][1] = wrapping_add(sums[0][r][1], sums[u][r][1]);
-            }
-        }
-    }
-
+    join_sums(sums);
     end_sums(out, sums[0]);
 }
 

@@ -3,7 +3,7 @@
 // padded with zeros to whole tiles.
 
 #include "kernel.h"
-#include "tile_output.h"
+#include "pack_w.h"
 
 namespace {
 
@@ -47,12 +47,7 @@ size_t panel_bytes(int64_t k) {
 
 void pack_panel(const int8_t * w, size_t w_stride, int64_t columns, int64_t k, char * panel) {
     memset(panel, 0, panel_bytes(k));
-    for (int64_t j = 0; j < columns; j++) {
-        const int8_t * row = w + static_cast<size_t>(j) * w_stride;
-        for (int64_t i = 0; i < k; i++) {
-            panel[(i / K_GROUP * NR + j) * K_GROUP + i % K_GROUP] = static_cast<char>(row[i]);
-        }
-    }
+    pack_groups<K_GROUP, 0>(w, w_stride, columns, k, panel);
 }
 
 // A panel is read once for so many rows: as few as stay in L1 while it passes by, or more where not even they would.
@@ -148,7 +143,9 @@ void run(const ggml_ext_cpu_gemm_i8_args & args, packed_panels panels, range row
             const int    tile_rows = static_cast<int>(min64(PAIR, part.end - part.begin));
             const size_t rows0 = static_cast<size_t>(min64(ROWS, tile_rows)), rows1 = static_cast<size_t>(tile_rows) - rows0;
             configure(tile_rows);
-            const auto one = [&](int64_t r, int64_t p) {
+            const bool stay = (panel_range.end - panel_range.begin) * k_tiles * K_TILE * NR <= STAY_BYTES;
+            each_tile(stay, (part.end - part.begin) / tile_rows, panel_range, [&](int64_t t, int64_t p) {
+                const int64_t  r   = part.begin + t * tile_rows;
                 const char *   x0  = scratch + r * k_tiles * K_TILE;
                 const int8_t * w   = reinterpret_cast<const int8_t *>(panels.at(p));
                 const output   out = output_of(args, m0 + r, p * NR, min64(NR, args.N - p * NR));
@@ -158,20 +155,7 @@ void run(const ggml_ext_cpu_gemm_i8_args & args, packed_panels panels, range row
                     multiply<false>(k_tiles, x0, rows0, nullptr, 0, w, sums);
                 }
                 finish_pair(out, tile_rows, sums);
-            };
-            if ((panel_range.end - panel_range.begin) * k_tiles * K_TILE * NR <= STAY_BYTES) {
-                for (int64_t r = part.begin; r < part.end; r += tile_rows) {
-                    for (int64_t p = panel_range.begin; p < panel_range.end; p++) {
-                        one(r, p);
-                    }
-                }
-                continue;
-            }
-            for (int64_t p = panel_range.begin; p < panel_range.end; p++) {
-                for (int64_t r = part.begin; r < part.end; r += tile_rows) {
-                    one(r, p);
-                }
-            }
+            });
         }
     }
     _tile_release();

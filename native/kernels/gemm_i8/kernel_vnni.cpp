@@ -3,6 +3,7 @@
 // exact again (all modulo 2^32). Blocking as in gemm_f32; sums of earlier blocks of K wait, as int32, where the float results will be.
 
 #include "kernel.h"
+#include "pack_w.h"
 #include "prefetch.h"
 #include "tile_sums.h"
 
@@ -22,7 +23,7 @@ int64_t groups_of(int64_t k) {
 }
 
 size_t panel_bytes(int64_t k) {
-    return static_cast<size_t>(groups_of(k)) * NR * K_GROUP;
+    return grouped_bytes<K_GROUP>(k);
 }
 
 // K is cut for x and a panel to stay in their caches while all tiles use them.
@@ -38,12 +39,7 @@ size_t scratch_size(int64_t M, int64_t /* K */) {
 // Past the last k of a column, and past the last column, whatever: x has zeros there, and nobody reads the sums.
 void pack_panel(const int8_t * w, size_t w_stride, int64_t columns, int64_t k, char * panel) {
     memset(panel, 0, panel_bytes(k));
-    for (int64_t j = 0; j < columns; j++) {
-        const int8_t * row = w + static_cast<size_t>(j) * w_stride;
-        for (int64_t i = 0; i < k; i++) {
-            panel[(i / K_GROUP * NR + j) * K_GROUP + i % K_GROUP] = static_cast<char>(row[i] + OFFSET);
-        }
-    }
+    pack_groups<K_GROUP, OFFSET>(w, w_stride, columns, k, panel);
 }
 
 // -OFFSET times the sum of k bytes.
@@ -127,7 +123,7 @@ template <int MR> __attribute__((noinline)) void tile(const factors & f, size_t 
     alignas(sizeof(vi)) vi sums[U][MR][2] = {};
 #pragma GCC unroll 16
     for (int r = 0; r < MR; r++) {
-        sums[0][r][0] = sums[0][r][1] = set1(out.start[r * out.start_step]); // one for the row
+        sums[0][r][0] = sums[0][r][1] = set1(out.start[r]); // one for the row
     }
     if (!out.first && out.columns == NR) {
         add_stored(out, sums[0]);
@@ -152,17 +148,7 @@ template <int MR> __attribute__((noinline)) void tile(const factors & f, size_t 
     if (last_bytes > 0) {
         add_last(x, last_bytes, w, sums[0]);
     }
-    if constexpr (U > 1) {
-#pragma GCC unroll 4
-        for (int u = 1; u < U; u++) {
-#pragma GCC unroll 16
-            for (int r = 0; r < MR; r++) {
-                sums[0][r][0] = wrapping_add(sums[0][r][0], sums[u][r][0]);
-                sums[0][r][1] = wrapping_add(sums[0][r][1], sums[u][r][1]);
-            }
-        }
-    }
-
+    join_sums(sums);
     end_sums(out, sums[0]);
 }
 
@@ -195,29 +181,19 @@ struct block {
         f.next_step = next ? (NR * K_GROUP + tiles() - 1) / tiles() : 0;
         f.next      = next ? next + groups.begin * NR * K_GROUP + t * f.next_step * f.groups : panel;
 
-        output out     = output_of(args, m0 + r.begin, p * NR, min64(NR, args.N - p * NR));
-        out.first      = first;
-        out.start      = first ? starts + r.begin : NOTHING;
-        out.start_step = 1;
-        out.last       = last;
+        output out = output_of(args, m0 + r.begin, p * NR, min64(NR, args.N - p * NR));
+        out.first  = first;
+        out.start  = first ? starts + r.begin : NOTHING;
+        out.last   = last;
         tile_of<GEMM_MR>(static_cast<int>(r.end - r.begin), f, args.x_stride, last_bytes, out);
     }
 
     void multiply(packed_panels panels, range panel_range) const {
-        if ((panel_range.end - panel_range.begin) * (groups.end - groups.begin) * NR * K_GROUP <= STAY_BYTES) {
-            for (int64_t t = 0; t < tiles(); t++) {
-                for (int64_t p = panel_range.begin; p < panel_range.end; p++) {
-                    multiply(t, panels.at(p), p, nullptr);
-                }
-            }
-            return;
-        }
-        for (int64_t p = panel_range.begin; p < panel_range.end; p++) {
-            const bool fetches = tiles() > 1 && p + 1 < panel_range.end; // a single tile reads its panel fast enough itself
-            for (int64_t t = 0; t < tiles(); t++) {
-                multiply(t, panels.at(p), p, fetches ? panels.at(p + 1) : nullptr);
-            }
-        }
+        const bool stay = (panel_range.end - panel_range.begin) * (groups.end - groups.begin) * NR * K_GROUP <= STAY_BYTES;
+        each_tile(stay, tiles(), panel_range, [&](int64_t t, int64_t p) {
+            const bool fetches = !stay && tiles() > 1 && p + 1 < panel_range.end; // a single tile reads its panel fast enough itself
+            multiply(t, panels.at(p), p, fetches ? panels.at(p + 1) : nullptr);
+        });
     }
 };
 

@@ -1,4 +1,5 @@
 #include "ggml-ext-kernels/gemm_i8.h"
+#include "pack_shares.h"
 #include "reference.h"
 #include "support.h"
 
@@ -222,33 +223,11 @@ TEST_CASE("I8-1: a NaN scale makes its row NaN, as the quantiser promises for ro
 TEST_CASE("I8-1: a share of the packing reads the rows that it says, and all shares together read each row once") {
     const int64_t K = 40;
     for (const int64_t N : {1, 31, 64, 200, 384}) {
-        const std::vector<int8_t> w = test::bytes(static_cast<size_t>(N * K), 1);
-        std::vector<char>         whole(ggml_ext_cpu_gemm_i8_packed_size(N, K)), parts(whole.size());
-        REQUIRE(ggml_ext_cpu_gemm_i8_pack(N, K, w.data(), static_cast<size_t>(K), whole.data(), whole.size(), 0, 1) == GGML_EXT_CPU_OK);
-        for (const int nth : {1, 2, 3, 7, 64}) {
-            CAPTURE(N);
-            CAPTURE(nth);
-            int64_t next = 0;
-            for (int ith = 0; ith < nth; ith++) {
-                int64_t begin = -1, end = -1;
-                ggml_ext_cpu_gemm_i8_pack_share(N, ith, nth, &begin, &end);
-                CHECK(begin == next);
-                CHECK(end >= begin);
-                next = end;
-                std::vector<int8_t> elsewhere(w.size(), 77);
-                std::copy(w.begin() + begin * K, w.begin() + end * K, elsewhere.begin() + begin * K);
-                REQUIRE(ggml_ext_cpu_gemm_i8_pack(N, K, elsewhere.data(), static_cast<size_t>(K), parts.data(), parts.size(), ith, nth) == GGML_EXT_CPU_OK);
-            }
-            CHECK(next == N);
-            CHECK(parts == whole);
-            std::fill(parts.begin(), parts.end(), char{0});
-        }
+        const auto pack = [&](const std::vector<int8_t> & w, std::vector<char> & packed, int ith, int nth) {
+            return ggml_ext_cpu_gemm_i8_pack(N, K, w.data(), static_cast<size_t>(K), packed.data(), packed.size(), ith, nth);
+        };
+        test::check_pack_shares(test::bytes(static_cast<size_t>(N * K), 1), int8_t{77}, N, K, ggml_ext_cpu_gemm_i8_packed_size(N, K), pack, ggml_ext_cpu_gemm_i8_pack_share);
     }
-    int64_t begin = -1, end = -1;
-    ggml_ext_cpu_gemm_i8_pack_share(0, 0, 1, &begin, &end);
-    CHECK(begin == end);
-    ggml_ext_cpu_gemm_i8_pack_share(64, 2, 2, &begin, &end);
-    CHECK(begin == end);
 }
 
 TEST_CASE("I8-1: bad input is a status and writes nothing") {

@@ -3,12 +3,31 @@
 // Where a tile of sums goes, and what is made of it: scales, bias, activation.
 
 #include "ggml-ext-kernels/gemm_i8.h"
+#include "partition.h"
 #include "vmath.h"
 
 namespace {
 
 constexpr int     NR         = 2 * LANES; // columns of a tile
-constexpr int64_t STAY_BYTES = 640 << 10; // of weights, which L2 keeps: a tile's rows then stay in L1 while all panels pass by
+constexpr int64_t STAY_BYTES = 640 << 10; // of weights, which L2 keeps
+
+// multiply(tile, panel) of all pairs. Where the weights stay in L2, a tile's rows stay in L1 while all panels pass by, else a panel does while
+// all tiles pass by.
+template <typename F> void each_tile(bool weights_stay, int64_t tiles, range panels, F && multiply) {
+    if (weights_stay) {
+        for (int64_t t = 0; t < tiles; t++) {
+            for (int64_t p = panels.begin; p < panels.end; p++) {
+                multiply(t, p);
+            }
+        }
+        return;
+    }
+    for (int64_t p = panels.begin; p < panels.end; p++) {
+        for (int64_t t = 0; t < tiles; t++) {
+            multiply(t, p);
+        }
+    }
+}
 
 struct output {
     float *         dst; // first element of the tile

@@ -50,6 +50,17 @@ template <int MR> inline __attribute__((always_inline)) void pin(vi (&sums)[MR][
 #endif
 }
 
+// The sums of all U into the first.
+template <int U, int MR> inline __attribute__((always_inline)) void join_sums(vi (&sums)[U][MR][2]) {
+    for (int u = 1; u < U; u++) {
+#pragma GCC unroll 16
+        for (int r = 0; r < MR; r++) {
+            sums[0][r][0] = wrapping_add(sums[0][r][0], sums[u][r][0]);
+            sums[0][r][1] = wrapping_add(sums[0][r][1], sums[u][r][1]);
+        }
+    }
+}
+
 // What earlier blocks of K left of a whole tile.
 template <int MR> inline __attribute__((always_inline)) void add_stored(const output & out, vi (&sums)[MR][2]) {
 #pragma GCC                                                  unroll 16
