@@ -14,8 +14,13 @@ constexpr int64_t LEAST_ROWS       = 4;
 constexpr int64_t LEAST_ROWS_LARGE = 16;
 constexpr size_t  LARGE            = size_t{8} << 20; // bytes
 
+// All rows where they follow each other evenly, else those of a plane.
+int64_t rows_at_once(const ggml_ext_tensor & x) {
+    return row_stride(x) != 0 ? rows(x) : x.ne[1];
+}
+
 size_t scratch_size(const ggml_ext_node & mul_mat) {
-    return ggml_ext_cpu_gemm_f32_scratch_size(rows(*mul_mat.src[1]), mul_mat.src[0]->ne[1], mul_mat.src[0]->ne[0]);
+    return ggml_ext_cpu_gemm_f32_scratch_size(rows_at_once(*mul_mat.src[1]), mul_mat.src[0]->ne[1], mul_mat.src[0]->ne[0]);
 }
 
 } // namespace
@@ -88,8 +93,8 @@ int run_product_f32(const ggml_ext_exec_params & params, const ggml_ext_tensor &
     args.bias        = bias;
     args.activation  = activation;
     args.dst_stride  = static_cast<size_t>(args.N) * sizeof(float);
+    args.M           = rows_at_once(x);
     if (const size_t stride = row_stride(x); stride != 0) {
-        args.M        = rows(x);
         args.x        = floats(&x);
         args.x_stride = stride;
         args.dst      = static_cast<float *>(dst.data);
@@ -97,7 +102,6 @@ int run_product_f32(const ggml_ext_exec_params & params, const ggml_ext_tensor &
             return ggml_ext_cpu_gemm_f32(&args, scratch, each, chunk, chunks);
         }));
     }
-    args.M        = x.ne[1];
     args.x_stride = x.nb[1];
     for (int64_t plane = 0; plane < x.ne[2] * x.ne[3]; ++plane) {
         const size_t offset = static_cast<size_t>(plane % x.ne[2]) * x.nb[2] + static_cast<size_t>(plane / x.ne[2]) * x.nb[3];

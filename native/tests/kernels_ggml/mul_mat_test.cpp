@@ -170,27 +170,35 @@ TEST_CASE("GEMM-1: Q, K and V as offset views of one fused activation, permuted 
         }
         CHECK(worst_error(wv, xv, b.get(y), D, N) < 1e-6);
     }
-    SUBCASE("[D, L, H] permuted from [D, H, L]: rows of two distances") {
-        const int64_t H = 3;
-        model         b;
-        ggml_tensor * w    = b.weight(F32, {D, N});
-        ggml_tensor * base = b.typed_input(F32, {D, H, L});
-        ggml_tensor * y    = b.g.base.ggml_mul_mat(b.ctx, w, b.g.ggml_permute(b.ctx, base, 0, 2, 1, 3));
-        b.expand(y);
-        b.allocate();
-        const auto wv = random_floats(static_cast<size_t>(D * N), 9), all = random_floats(static_cast<size_t>(D * H * L), 10);
-        b.put(w, wv);
-        b.put(base, all);
-        REQUIRE(b.compute() == 0);
-        CHECK(b.kernels() == "cpu.mul_mat_f32");
-        std::vector<float> xv;
-        for (int64_t h = 0; h < H; ++h) {
-            for (int64_t i = 0; i < L; ++i) {
-                const auto row = all.begin() + (i * H + h) * D;
-                xv.insert(xv.end(), row, row + D);
+}
+
+TEST_CASE("GEMM-1: [K, L, H] permuted from [K, H, L], rows of two distances: a plane at a time, of any number of rows") {
+    kernel_library library;
+    const int64_t  H = 3, N = 24;
+    for (const int64_t K : {32, 768, 1600}) {
+        for (const int64_t L : {20, 127, 139, 140, 141, 142, 143, 144, 145, 300}) {
+            CAPTURE(K);
+            CAPTURE(L);
+            model         b;
+            ggml_tensor * w    = b.weight(F32, {K, N});
+            ggml_tensor * base = b.typed_input(F32, {K, H, L});
+            ggml_tensor * y    = b.g.base.ggml_mul_mat(b.ctx, w, b.g.ggml_permute(b.ctx, base, 0, 2, 1, 3));
+            b.expand(y);
+            b.allocate();
+            const auto wv = random_floats(static_cast<size_t>(K * N), 9), all = random_floats(static_cast<size_t>(K * H * L), 10);
+            b.put(w, wv);
+            b.put(base, all);
+            REQUIRE(b.compute() == 0);
+            CHECK(b.kernels() == "cpu.mul_mat_f32");
+            std::vector<float> xv;
+            for (int64_t h = 0; h < H; ++h) {
+                for (int64_t i = 0; i < L; ++i) {
+                    const auto row = all.begin() + (i * H + h) * K;
+                    xv.insert(xv.end(), row, row + K);
+                }
             }
+            CHECK(worst_error(wv, xv, b.get(y), K, N) < 1e-6);
         }
-        CHECK(worst_error(wv, xv, b.get(y), D, N) < 1e-6);
     }
 }
 
