@@ -29,6 +29,12 @@ inline prefetch prefetch_share(const char * from, int64_t bytes, int64_t step, i
     return {from + bytes * step / steps, from + bytes * (step + 1) / steps, (bytes + portion - 1) / portion};
 }
 
+inline void fetch_to_read(const char * from, int64_t bytes) {
+    for (int64_t b = 0; b < bytes; b += CACHE_LINE) {
+        __builtin_prefetch(from + b);
+    }
+}
+
 // Lines of `rows` rows of a result, before it is there.
 inline void fetch_to_write(const void * dst, size_t stride, int rows, int64_t row_bytes) {
     for (int r = 0; r < rows; r++) {

@@ -11,6 +11,9 @@
 #        include <mach-o/dyld.h>
 #    else
 #        include <link.h>
+
+#        include <string>
+#        include <vector>
 #    endif
 
 namespace cpu_ops {
@@ -43,23 +46,22 @@ void * find_loaded(const char * symbol) {
 
 namespace {
 
-struct question {
-    const char * symbol;
-    void *       answer;
-};
-
-int ask(dl_phdr_info * library, size_t /* size */, void * asked) {
-    auto & q = *static_cast<question *>(asked);
-    q.answer = find_in(library->dlpi_name, q.symbol);
-    return q.answer != nullptr ? 1 : 0;
+int add_name(dl_phdr_info * library, size_t /* size */, void * names) {
+    static_cast<std::vector<std::string> *>(names)->emplace_back(library->dlpi_name);
+    return 0;
 }
 
 } // namespace
 
+// Asked after the walk: it holds a lock that dlopen takes the other way round.
 void * find_loaded(const char * symbol) {
-    question q{symbol, nullptr};
-    dl_iterate_phdr(ask, &q);
-    return q.answer;
+    std::vector<std::string> names;
+    dl_iterate_phdr(add_name, &names);
+    void * found = nullptr;
+    for (auto name = names.begin(); name != names.end() && found == nullptr; ++name) {
+        found = find_in(name->c_str(), symbol);
+    }
+    return found;
 }
 
 #    endif

@@ -12,6 +12,7 @@ void device_registrar::op(const char * name, size_t attrs_size, ggml_ext_infer i
     if (status_ != GGML_EXT_STATUS_SUCCESS) {
         return;
     }
+    all_.reserve(all_.size() + 1); // to be withdrawn, a registration must be kept: there must be room
     ggml_ext_op_desc desc{};
     desc.struct_size               = sizeof(desc);
     desc.name                      = name;
@@ -30,6 +31,7 @@ void device_registrar::register_kernel(ggml_ext_kernel_desc desc, uint32_t flags
     if (status_ != GGML_EXT_STATUS_SUCCESS) {
         return;
     }
+    all_.reserve(all_.size() + 1); // to be withdrawn, a registration must be kept: there must be room
     desc.struct_size               = sizeof(desc);
     ggml_ext_registration * handle = nullptr;
     status_                        = ggml_ext_register_kernel_ex(device_, &desc, flags, &handle);

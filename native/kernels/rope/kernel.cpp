@@ -93,7 +93,7 @@ void rows(const ggml_ext_cpu_rope_args & args, const rope_table & table, const f
         if (far) {
             const auto bytes = args.d_head * int64_t{sizeof(float)};
             fetch_to_write(out + FETCH_ROWS * args.dst_nb1, 0, 1, bytes);
-            fetch_to_write(in + 2 * FETCH_ROWS * args.x_nb1, 0, 1, bytes);
+            fetch_to_read(in + 2 * FETCH_ROWS * args.x_nb1, bytes);
         }
         rotate(args, table, reinterpret_cast<const float *>(in), reinterpret_cast<float *>(out), factor);
         in = next;
