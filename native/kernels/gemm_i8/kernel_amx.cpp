@@ -2,6 +2,7 @@
 // adds the products of 64 k to 16 x 16 sums, signed by signed, exact modulo 2^32. A packed panel is 32 columns in groups of 4 k,
 // padded with zeros to whole tiles.
 
+#include "alignment.h"
 #include "kernel.h"
 #include "pack_w.h"
 
@@ -12,6 +13,7 @@ constexpr int     K_GROUP  = 4;
 constexpr int64_t K_TILE   = 64;
 constexpr int64_t L1_BYTES = 32 << 10; // of x, beside a panel
 constexpr int     W_STRIDE = NR * K_GROUP;
+constexpr size_t  NEAR     = 2048; // bytes from row to row of x: further ones share too few sets of L1
 
 // Tiles 0 to 3 are the sums of two by two tiles, 4 and 5 two of x, 6 and 7 two of w. The instructions want their numbers as literals.
 struct alignas(64) tile_config {
@@ -60,7 +62,7 @@ size_t scratch_size(int64_t M, int64_t K) {
 }
 
 // rows rows of x, at most a tile's, as the tiles that they make: 64 bytes of each row, then the next 64 of each.
-void pack_rows(const int8_t * x, size_t x_stride, int rows, int64_t depth, char * out) {
+void pack_rows(const char * x, size_t x_stride, int rows, int64_t depth, char * out) {
     for (int r = 0; r < rows; r++, x += x_stride) {
         char *  to = out + r * K_TILE;
         int64_t i  = 0;
@@ -74,6 +76,26 @@ void pack_rows(const int8_t * x, size_t x_stride, int rows, int64_t depth, char 
     }
 }
 
+// Whether the rows of x are tiles as they lie: whole ones, in whole cache lines.
+bool lies_in_tiles(const ggml_ext_cpu_gemm_i8_args & args) {
+    return args.K % K_TILE == 0 && (bytes_of(args.x) | args.x_stride) % K_TILE == 0 && args.x_stride <= NEAR;
+}
+
+// Two tiles of x, the second one perhaps of no rows.
+struct x_tiles {
+    const char * at[2];
+    size_t       step[2]; // bytes to the next 64 of k
+    size_t       stride;  // bytes from row to row
+};
+
+x_tiles tiles_in_rows(const char * x, size_t x_stride, size_t rows0) {
+    return {{x, x + rows0 * x_stride}, {K_TILE, K_TILE}, x_stride};
+}
+
+x_tiles packed_tiles(const char * x, int64_t k_tiles, size_t rows0, size_t rows1) {
+    return {{x, x + rows0 * static_cast<size_t>(k_tiles * K_TILE)}, {rows0 * K_TILE, rows1 * K_TILE}, K_TILE};
+}
+
 // A pair of tiles of sums by two tiles of columns, row by row.
 struct alignas(64) sums_of_pair {
     vi of[2][ROWS][2];
@@ -81,7 +103,7 @@ struct alignas(64) sums_of_pair {
 
 // One or two tiles of rows by two of columns: all of K.
 template <bool TWO>
-void multiply(int64_t k_tiles, const char * x0, size_t rows0, const char * x1, size_t rows1, const int8_t * w, sums_of_pair & sums) {
+void multiply(int64_t k_tiles, x_tiles x, const int8_t * w, sums_of_pair & sums) {
     finish_writes();
     _tile_zero(0);
     _tile_zero(1);
@@ -91,17 +113,17 @@ void multiply(int64_t k_tiles, const char * x0, size_t rows0, const char * x1, s
     }
     for (int64_t t = 0; t < k_tiles; t++) {
         _tile_loadd(6, w, W_STRIDE);
-        _tile_loadd(4, x0, K_TILE);
+        _tile_loadd(4, x.at[0], x.stride);
         _tile_dpbssd(0, 4, 6);
         _tile_loadd(7, w + 64, W_STRIDE);
         _tile_dpbssd(1, 4, 7);
         if constexpr (TWO) {
-            _tile_loadd(5, x1, K_TILE);
+            _tile_loadd(5, x.at[1], x.stride);
             _tile_dpbssd(2, 5, 6);
             _tile_dpbssd(3, 5, 7);
-            x1 += rows1 * K_TILE;
+            x.at[1] += x.step[1];
         }
-        x0 += rows0 * K_TILE;
+        x.at[0] += x.step[0];
         w += ROWS * W_STRIDE;
     }
     constexpr size_t STRIDE = sizeof(sums.of[0][0]);
@@ -125,13 +147,15 @@ void finish_pair(const output & out, int rows, const sums_of_pair & sums) {
 
 void run(const ggml_ext_cpu_gemm_i8_args & args, packed_panels panels, range rows, range panel_range, char * scratch) {
     constexpr int64_t PAIR    = 2 * ROWS;
+    const bool        lies    = lies_in_tiles(args);
     const int64_t     k_tiles = tiles_of(args.K), block = rows_of_block(args.K);
     sums_of_pair      sums;
     for (int64_t m0 = rows.begin; m0 < rows.end; m0 += block) {
         const int64_t block_rows = min64(block, rows.end - m0);
-        for (int64_t r = 0; r < block_rows; r += ROWS) {
-            pack_rows(args.x + static_cast<size_t>(m0 + r) * args.x_stride, args.x_stride,
-                      static_cast<int>(min64(ROWS, block_rows - r)), args.K, scratch + r * k_tiles * K_TILE);
+        const char *  block_x    = reinterpret_cast<const char *>(args.x) + static_cast<size_t>(m0) * args.x_stride;
+        for (int64_t r = 0; r < block_rows && !lies; r += ROWS) {
+            pack_rows(block_x + static_cast<size_t>(r) * args.x_stride, args.x_stride, static_cast<int>(min64(ROWS, block_rows - r)), args.K,
+                      scratch + r * k_tiles * K_TILE);
         }
         // pairs of whole tiles first: another number of rows is another configuration
         const int64_t whole   = block_rows / PAIR * PAIR;
@@ -145,16 +169,16 @@ void run(const ggml_ext_cpu_gemm_i8_args & args, packed_panels panels, range row
             configure(tile_rows);
             const bool stay = (panel_range.end - panel_range.begin) * k_tiles * K_TILE * NR <= STAY_BYTES;
             each_tile(stay, (part.end - part.begin) / tile_rows, panel_range, [&](int64_t t, int64_t p) {
-                const int64_t  r   = part.begin + t * tile_rows;
-                const char *   x0  = scratch + r * k_tiles * K_TILE;
-                const int8_t * w   = reinterpret_cast<const int8_t *>(panels.at(p));
-                const output   out = output_of(args, m0 + r, p * NR, min64(NR, args.N - p * NR));
+                const int64_t  r = part.begin + t * tile_rows;
+                const int8_t * w = reinterpret_cast<const int8_t *>(panels.at(p));
+                const x_tiles  x = lies ? tiles_in_rows(block_x + static_cast<size_t>(r) * args.x_stride, args.x_stride, rows0)
+                                        : packed_tiles(scratch + r * k_tiles * K_TILE, k_tiles, rows0, rows1);
                 if (rows1 > 0) {
-                    multiply<true>(k_tiles, x0, rows0, x0 + rows0 * static_cast<size_t>(k_tiles * K_TILE), rows1, w, sums);
+                    multiply<true>(k_tiles, x, w, sums);
                 } else {
-                    multiply<false>(k_tiles, x0, rows0, nullptr, 0, w, sums);
+                    multiply<false>(k_tiles, x, w, sums);
                 }
-                finish_pair(out, tile_rows, sums);
+                finish_pair(output_of(args, m0 + r, p * NR, min64(NR, args.N - p * NR)), tile_rows, sums);
             });
         }
     }
