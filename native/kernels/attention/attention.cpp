@@ -1,3 +1,4 @@
+#include "alignment.h"
 #include "kernel.h"
 
 #include <cmath>
@@ -6,20 +7,20 @@ namespace {
 
 constexpr int64_t LEAST_QUERIES = 24; // of a part: below, the packing of keys and values weighs more than their use
 
-bool strides_ok(const ggml_ext_cpu_attention_strides & s, size_t element) {
-    return (s.row | s.head | s.batch) % element == 0;
+bool aligned(const void * p, const ggml_ext_cpu_attention_strides & s, size_t element) {
+    return (bytes_of(p) | s.row | s.head | s.batch) % element == 0;
 }
 
 bool valid(const ggml_ext_cpu_attention_args & a, int ith, int nth) {
     const bool extents = a.queries >= 1 && a.keys >= 1 && a.d_k >= 1 && a.d_v >= 1 && a.kv_heads >= 1 && a.heads >= 1 &&
                          a.heads % a.kv_heads == 0 && a.kv_batches >= 1 && a.batches >= 1 && a.batches % a.kv_batches == 0;
-    const bool   types   = a.kv_type == GGML_EXT_CPU_ATTENTION_F32 || a.kv_type == GGML_EXT_CPU_ATTENTION_F16;
-    const size_t kv      = a.kv_type == GGML_EXT_CPU_ATTENTION_F16 ? sizeof(uint16_t) : sizeof(float);
-    const bool   strides = strides_ok(a.q_stride, sizeof(float)) && strides_ok(a.k_stride, kv) && strides_ok(a.v_stride, kv) &&
-                         strides_ok(a.dst_stride, sizeof(float));
+    const bool   types  = a.kv_type == GGML_EXT_CPU_ATTENTION_F32 || a.kv_type == GGML_EXT_CPU_ATTENTION_F16;
+    const size_t kv     = a.kv_type == GGML_EXT_CPU_ATTENTION_F16 ? sizeof(uint16_t) : sizeof(float);
+    const bool   places = aligned(a.q, a.q_stride, sizeof(float)) && aligned(a.k, a.k_stride, kv) && aligned(a.v, a.v_stride, kv) &&
+                        aligned(a.dst, a.dst_stride, sizeof(float));
     const bool mask = a.mask == nullptr || (a.mask_heads >= 1 && a.mask_batches >= 1 && a.max_bias >= 0 &&
-                                            strides_ok(a.mask_stride, sizeof(uint16_t)));
-    return extents && types && strides && mask && a.q && a.k && a.v && a.dst && ith >= 0 && ith < nth;
+                                            aligned(a.mask, a.mask_stride, sizeof(uint16_t)));
+    return extents && types && places && mask && a.q && a.k && a.v && a.dst && ith >= 0 && ith < nth;
 }
 
 // As ggml_compute_forward_flash_attn_ext has it.
@@ -56,7 +57,7 @@ size_t ggml_ext_cpu_attention_scratch_size(int64_t d_k, int64_t d_v) {
 
 int ggml_ext_cpu_attention(
     const struct ggml_ext_cpu_attention_args * args, void * scratch, size_t scratch_size, int ith, int nth) {
-    if (!args || !scratch || !valid(*args, ith, nth)) {
+    if (!args || !scratch || !float_aligned(scratch) || !valid(*args, ith, nth)) {
         return GGML_EXT_CPU_INVALID_ARGUMENT;
     }
     if (scratch_size < ggml_ext_cpu_attention_scratch_size(args->d_k, args->d_v)) {

@@ -66,6 +66,20 @@ multiply(int64_t depth, const float * a, int64_t a_row, const float * b, float *
     }
 }
 
+// A row of scores times values [depth][NR], added to keep times c. What has no weight is not multiplied: it may be a NaN.
+void add_weighted(int64_t depth, const float * scores, const float * values, float * c, float keep) {
+    vf s0 = load(c) * keep, s1 = load(c + LANES) * keep;
+    for (int64_t i = 0; i < depth; i++, values += NR) {
+        if (scores[i] != 0) {
+            const vf x = set1(scores[i]);
+            add_product(s0, x, load(values));
+            add_product(s1, x, load(values + LANES));
+        }
+    }
+    store(c, s0);
+    store(c + LANES, s1);
+}
+
 inline vf take_row(const char * row, int64_t i, int n, bool half) {
     return half ? take(reinterpret_cast<const uint16_t *>(row) + i, n) : take(reinterpret_cast<const float *>(row) + i, n);
 }
@@ -88,17 +102,21 @@ void pack_keys(const char * k, size_t stride, int64_t keys, int64_t d_k, bool ha
     }
 }
 
-// out[panel of columns][key][NR]; columns beyond the last are zeros.
-void pack_values(const char * v, size_t stride, int64_t keys, int64_t d_v, bool half, float * out) {
+// out[panel of columns][key][NR]; columns beyond the last are zeros. Returns whether all values are finite.
+bool pack_values(const char * v, size_t stride, int64_t keys, int64_t d_v, bool half, float * out) {
+    vf zeros = {};
     for (int64_t p = 0; p < d_v; p += NR) {
         for (int64_t j = 0; j < keys; j++, out += NR) {
             const char * row = v + static_cast<size_t>(j) * stride;
             for (int64_t d = p; d < p + NR; d += LANES) {
                 const int64_t n = min64(LANES, d_v - d);
-                store(out + d - p, n > 0 ? take_row(row, d, static_cast<int>(n), half) : vf{});
+                const vf      x = n > 0 ? take_row(row, d, static_cast<int>(n), half) : vf{};
+                zeros += x * 0.0f;
+                store(out + d - p, x);
             }
         }
     }
+    return sum(zeros) == 0;
 }
 
 struct block {
@@ -106,6 +124,7 @@ struct block {
     const char * mask; // of the tile's first query and the block's first key, or null
     size_t       mask_stride;
     float        slope;
+    bool         finite; // its values
 };
 
 const uint16_t * mask_row(const block & b, int r) {
@@ -169,7 +188,13 @@ template <int R> void tile(const ggml_ext_cpu_attention_args & args, const block
     }
     const int64_t width = padded(args.d_v);
     for (int64_t d = 0; d < args.d_v; d += NR) {
-        multiply<R>(b.keys, m.scores, KEYS, m.v + d * b.keys, m.sums + first * width + d, width, factors);
+        if (b.finite) {
+            multiply<R>(b.keys, m.scores, KEYS, m.v + d * b.keys, m.sums + first * width + d, width, factors);
+            continue;
+        }
+        for (int r = 0; r < R; r++) {
+            add_weighted(b.keys, m.scores + r * KEYS, m.v + d * b.keys, m.sums + (first + r) * width + d, factors[r]);
+        }
     }
 }
 
@@ -218,10 +243,10 @@ void run(const ggml_ext_cpu_attention_args & args, const attention_part & part, 
     }
     for (int64_t k0 = 0; k0 < args.keys; k0 += KEYS) {
         const int64_t keys   = min64(KEYS, args.keys - k0);
-        bool          packed = false;
+        bool          packed = false, finite = true;
         for (int64_t t = 0; t < tiles; t++) {
             const range tile = share(rows, t, tiles);
-            block       b    = {keys, nullptr, args.mask_stride.row, part.slope};
+            block       b    = {keys, nullptr, args.mask_stride.row, part.slope, true};
             if (mask != nullptr) {
                 b.mask = mask + static_cast<size_t>(tile.begin) * args.mask_stride.row + static_cast<size_t>(k0) * sizeof(uint16_t);
             }
@@ -232,9 +257,10 @@ void run(const ggml_ext_cpu_attention_args & args, const attention_part & part, 
                 packed = true;
                 pack_keys(place(args.k, args.k_stride, static_cast<size_t>(k0), kv_head, kv_batch), args.k_stride.row, keys,
                           args.d_k, half, m.k);
-                pack_values(place(args.v, args.v_stride, static_cast<size_t>(k0), kv_head, kv_batch), args.v_stride.row, keys,
-                            args.d_v, half, m.v);
+                finite = pack_values(place(args.v, args.v_stride, static_cast<size_t>(k0), kv_head, kv_batch), args.v_stride.row, keys,
+                                     args.d_v, half, m.v);
             }
+            b.finite = finite;
             tile_of<MR>(tile.end - tile.begin, args, b,
                         reinterpret_cast<const float *>(q + static_cast<size_t>(tile.begin) * args.q_stride.row), tile.begin, m);
         }

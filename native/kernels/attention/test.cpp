@@ -194,6 +194,47 @@ TEST_CASE("attention: a query without keys is zero, what is masked may be anythi
     CHECK(dst[16] == doctest::Approx(2.0).epsilon(1e-6));
 }
 
+TEST_CASE("attention: a NaN or an infinity in a masked value counts for nothing, beside rows that do not mask it") {
+    const int64_t         queries = 9, keys = 70, d = 20;
+    std::vector<float>    q = test::uniform(9 * 20, 1), k = test::uniform(70 * 20, 2), v = test::uniform(70 * 20, 3), dst(9 * 20);
+    std::vector<uint16_t> mask(static_cast<size_t>(queries * keys), 0);
+    v[3 * 20 + 1]  = NAN;
+    v[66 * 20 + 7] = INFINITY;
+    for (int64_t i = 0; i < queries; i++) { // row 4 alone reads key 3, row 6 alone key 66
+        mask[static_cast<size_t>(i * keys + 3)]  = i == 4 ? 0 : MINUS_INFINITY;
+        mask[static_cast<size_t>(i * keys + 66)] = i == 6 ? 0 : MINUS_INFINITY;
+    }
+    std::fill(mask.begin() + 2 * keys, mask.begin() + 3 * keys, MINUS_INFINITY);
+    std::vector<char>           scratch(ggml_ext_cpu_attention_scratch_size(d, d));
+    ggml_ext_cpu_attention_args a{};
+    a.queries = queries, a.keys = keys, a.heads = a.kv_heads = a.batches = a.kv_batches = 1, a.d_k = a.d_v = d;
+    a.q = q.data(), a.k = k.data(), a.v = v.data(), a.dst = dst.data(), a.mask = mask.data();
+    a.q_stride = a.k_stride = a.v_stride = a.dst_stride = {80, 0, 0};
+    a.mask_heads = a.mask_batches = 1, a.mask_stride = {140, 0, 0}, a.scale = 0.5f;
+    REQUIRE(ggml_ext_cpu_attention(&a, scratch.data(), scratch.size(), 0, 1) == GGML_EXT_CPU_OK);
+    const auto rows_of = [&](const std::vector<float> & m) {
+        std::vector<std::vector<double>> rows;
+        for (int64_t j = 0; j < keys; j++) {
+            rows.emplace_back(m.begin() + j * d, m.begin() + (j + 1) * d);
+        }
+        return rows;
+    };
+    for (int64_t i = 0; i < queries; i++) {
+        std::vector<double> bias;
+        for (int64_t j = 0; j < keys; j++) {
+            bias.push_back(reference::half_value(mask[static_cast<size_t>(i * keys + j)]));
+        }
+        const auto expected = reference::attention({q.begin() + i * d, q.begin() + (i + 1) * d}, rows_of(k), rows_of(v), 0.5, bias);
+        for (int64_t e = 0; e < d; e++) {
+            CAPTURE(i);
+            CAPTURE(e);
+            const double want = expected[static_cast<size_t>(e)], got = dst[static_cast<size_t>(i * d + e)];
+            CHECK(std::isfinite(want) == !((i == 4 && e == 1) || (i == 6 && e == 7)));
+            CHECK((std::isfinite(want) ? std::fabs(got - want) <= 2e-6 * (1 + std::fabs(want)) : std::isnan(got) == std::isnan(want) && !std::isfinite(got)));
+        }
+    }
+}
+
 TEST_CASE("attention: every half is read exactly") {
     std::vector<uint16_t> bits(65536);
     for (size_t i = 0; i < bits.size(); i++) {
@@ -234,6 +275,9 @@ TEST_CASE("attention: bad input is a status") {
     CHECK(status([](args & a) { a.kv_type = 2; }) == GGML_EXT_CPU_INVALID_ARGUMENT);
     CHECK(status([](args & a) { a.k_stride.row = 30; }) == GGML_EXT_CPU_INVALID_ARGUMENT);
     CHECK(status([](args & a) { a.v = nullptr; }) == GGML_EXT_CPU_INVALID_ARGUMENT);
+    CHECK(status([](args & a) { a.v = test::off_by_one(a.v); }) == GGML_EXT_CPU_INVALID_ARGUMENT);
+    CHECK(status([](args & a) { a.dst = test::off_by_one(a.dst); }) == GGML_EXT_CPU_INVALID_ARGUMENT);
+    CHECK(ggml_ext_cpu_attention(&good, test::off_by_one(scratch.data()), scratch.size(), 0, 1) == GGML_EXT_CPU_INVALID_ARGUMENT);
     CHECK(ggml_ext_cpu_attention(&good, scratch.data(), scratch.size() - 1, 0, 1) == GGML_EXT_CPU_SMALL_BUFFER);
     CHECK(ggml_ext_cpu_attention(&good, scratch.data(), scratch.size(), 1, 1) == GGML_EXT_CPU_INVALID_ARGUMENT);
 }

@@ -1,3 +1,4 @@
+#include "alignment.h"
 #include "kernel.h"
 #include "packed.h"
 
@@ -13,6 +14,7 @@ bool valid(const ggml_ext_cpu_gemm_f32_args & a, int ith, int nth) {
     return a.M >= 1 && a.N >= 1 && a.K >= 1 && a.packed && a.x && a.dst && ith >= 0 && ith < nth &&
            (a.M == 1 || (a.x_stride >= static_cast<size_t>(a.K) * sizeof(float) &&
                          a.dst_stride >= static_cast<size_t>(a.N) * sizeof(float))) &&
+           float_aligned(a.packed, a.x, a.x_stride, a.dst, a.dst_stride, a.bias) &&
            (a.activation == GGML_EXT_CPU_ACT_NONE || a.activation == GGML_EXT_CPU_ACT_GELU_ERF);
 }
 
@@ -29,7 +31,7 @@ size_t ggml_ext_cpu_gemm_f32_packed_size(int64_t N, int64_t K) {
 int ggml_ext_cpu_gemm_f32_pack(
     int64_t N, int64_t K, const float * w, size_t w_stride, void * packed, size_t packed_size, int ith, int nth) {
     if (N < 1 || K < 1 || !w || !packed || ith < 0 || ith >= nth ||
-        (N > 1 && w_stride < static_cast<size_t>(K) * sizeof(float))) {
+        (N > 1 && w_stride < static_cast<size_t>(K) * sizeof(float)) || !float_aligned(w, w_stride, packed)) {
         return GGML_EXT_CPU_INVALID_ARGUMENT;
     }
     if (packed_size < ggml_ext_cpu_gemm_f32_packed_size(N, K)) {
@@ -63,7 +65,7 @@ size_t ggml_ext_cpu_gemm_f32_scratch_size(int64_t M, int64_t N, int64_t K) {
 
 int ggml_ext_cpu_gemm_f32(
     const struct ggml_ext_cpu_gemm_f32_args * args, void * scratch, size_t scratch_size, int ith, int nth) {
-    if (!args || !scratch || !valid(*args, ith, nth)) {
+    if (!args || !scratch || !float_aligned(scratch) || !valid(*args, ith, nth)) {
         return GGML_EXT_CPU_INVALID_ARGUMENT;
     }
     if (scratch_size < ggml_ext_cpu_gemm_f32_scratch_size(args->M, args->N, args->K) ||

@@ -149,10 +149,8 @@ inline __attribute__((always_inline)) const vf * end_chains(const vf * before, v
     return totals[J];
 }
 
-template <int MR>
+template <int MR, int U>
 __attribute__((noinline)) void tile(int64_t depth, const float * x, const float * w, const output & out, prefetch next) {
-    constexpr int U = 2 * MR >= MIN_SUMS ? 1 : MIN_SUMS / (2 * MR);
-
     static const vf        ZEROS[MR] = {};
     alignas(sizeof(vf)) vf totals[2][MR]; // a template knows of no smaller alignment
     vf                     sums[U][MR][2] = {};
@@ -221,12 +219,17 @@ __attribute__((noinline)) void tile(int64_t depth, const float * x, const float 
     }
 }
 
+// A tile's height depends on the threads, so that only the product's may say how a row is summed up.
 template <int MR>
-void tile_of(int rows, int64_t depth, const float * x, const float * w, const output & out, const prefetch & next) {
-    if (rows == MR) {
-        tile<MR>(depth, x, w, out, next);
+void tile_of(int64_t M, int rows, int64_t depth, const float * x, const float * w, const output & out, const prefetch & next) {
+    if (M == 1) {
+        tile<1, MIN_SUMS / 2>(depth, x, w, out, next);
+    } else if (M == 2) {
+        tile<2, MIN_SUMS / 4>(depth, x, w, out, next);
+    } else if (rows == MR) {
+        tile<MR, 1>(depth, x, w, out, next);
     } else if constexpr (MR > 1) {
-        tile_of<MR - 1>(rows, depth, x, w, out, next);
+        tile_of<MR - 1>(M, rows, depth, x, w, out, next);
     }
 }
 
@@ -262,7 +265,7 @@ void run(
                     out.first      = kb == 0;
                     out.last       = kb == k_blocks - 1;
                     out.activation = args.activation;
-                    tile_of<GEMM_MR>(static_cast<int>(r.end - r.begin), depth, scratch + r.begin * packed_depth(depth), w, out,
+                    tile_of<GEMM_MR>(args.M, static_cast<int>(r.end - r.begin), depth, scratch + r.begin * packed_depth(depth), w, out,
                                      fetches ? prefetch_share(reinterpret_cast<const char *>(w + args.K * NR),
                                                               depth * NR * int64_t{sizeof(float)}, t, tiles, halves)
                                              : prefetch{});

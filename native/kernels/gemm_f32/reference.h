@@ -22,9 +22,4 @@ inline sum dot(const float * x, const float * w, int64_t k) {
     return s;
 }
 
-// x * Phi(x); erfc keeps the small tail.
-inline double gelu(double x) {
-    return 0.5 * x * std::erfc(-x / std::sqrt(2.0));
-}
-
 } // namespace reference

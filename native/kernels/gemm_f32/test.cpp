@@ -1,3 +1,4 @@
+#include "gelu_reference.h"
 #include "ggml-ext-kernels/gemm_f32.h"
 #include "pack_shares.h"
 #include "reference.h"
@@ -60,7 +61,7 @@ void check(const problem & p) {
                                                 &w[static_cast<size_t>(n * (p.K + p.w_pad))], p.K);
         double        expected = s.value + (p.bias ? bias[static_cast<size_t>(n)] : 0);
         if (p.activation == GGML_EXT_CPU_ACT_GELU_ERF) {
-            expected = reference::gelu(expected);
+            expected = reference::gelu_erf(expected);
         }
         // a random walk of K roundings; GELU's slope stays below 1.13
         const double tolerance = 1.2e-7 * (2 + std::sqrt(static_cast<double>(p.K))) *
@@ -104,6 +105,33 @@ TEST_CASE("GEMM-1: any number of threads, more than there is work included") {
         check({77, 95, 400, 0, 2, 0, nth});
         check({1, 3, 10, 0, 2, 0, nth});
         check({64, 2, 10, 0, 2, 0, nth});
+    }
+}
+
+TEST_CASE("GEMM-1: the threads change no bit of the product") {
+    for (const int64_t M : {1, 2, 3, 7, 13, 145, 160}) {
+        for (const int64_t N : {16, 384}) {
+            const problem            p = {M, N, 401};
+            const std::vector<float> w = test::uniform(static_cast<size_t>(N * p.K), 1), x = test::uniform(static_cast<size_t>(M * p.K), 2);
+            const std::vector<char>  packed = pack(p, w);
+            std::vector<float>       alone;
+            for (const int nth : {1, 2, 3, 4, 7, 16}) {
+                CAPTURE(M);
+                CAPTURE(N);
+                CAPTURE(nth);
+                std::vector<float>               dst(static_cast<size_t>(M * N));
+                const size_t                     row  = static_cast<size_t>(p.K) * sizeof(float);
+                const ggml_ext_cpu_gemm_f32_args args = {M, N, p.K, packed.data(), packed.size(), x.data(), row, dst.data(), static_cast<size_t>(N) * sizeof(float), nullptr, 0};
+                REQUIRE(test::on_threads(nth, [&](int ith) {
+                            std::vector<char> scratch(ggml_ext_cpu_gemm_f32_scratch_size(M, N, p.K));
+                            return ggml_ext_cpu_gemm_f32(&args, scratch.data(), scratch.size(), ith, nth);
+                        }) == GGML_EXT_CPU_OK);
+                if (nth == 1) {
+                    alone = dst;
+                }
+                CHECK(std::memcmp(dst.data(), alone.data(), dst.size() * sizeof(float)) == 0);
+            }
+        }
     }
 }
 
@@ -162,6 +190,12 @@ TEST_CASE("GEMM-1: bad input is a status and writes nothing") {
     CHECK(with([](auto & a) { a.x_stride = 60; }) == GGML_EXT_CPU_INVALID_ARGUMENT);
     CHECK(with([](auto & a) { a.dst_stride = 28; }) == GGML_EXT_CPU_INVALID_ARGUMENT);
     CHECK(with([](auto & a) { a.activation = 9; }) == GGML_EXT_CPU_INVALID_ARGUMENT);
+    CHECK(with([](auto & a) { a.x = test::off_by_one(a.x); }) == GGML_EXT_CPU_INVALID_ARGUMENT);
+    CHECK(with([](auto & a) { a.dst = test::off_by_one(a.dst); }) == GGML_EXT_CPU_INVALID_ARGUMENT);
+    CHECK(with([](auto & a) { a.packed = test::off_by_one(a.packed); }) == GGML_EXT_CPU_INVALID_ARGUMENT);
+    CHECK(with([](auto & a) { a.x_stride = 66; }) == GGML_EXT_CPU_INVALID_ARGUMENT);
+    CHECK(with([](auto & a) { a.dst_stride = 34; }) == GGML_EXT_CPU_INVALID_ARGUMENT);
+    CHECK(ggml_ext_cpu_gemm_f32(&good, test::off_by_one(scratch.data()), scratch.size(), 0, 1) == GGML_EXT_CPU_INVALID_ARGUMENT);
     CHECK(with([](auto & a) { a.N = 7; }) == GGML_EXT_CPU_WRONG_PACKING);
     CHECK(with([](auto & a) { a.packed_size -= 1; }) == GGML_EXT_CPU_SMALL_BUFFER);
     CHECK(status(good, scratch.size() - 1) == GGML_EXT_CPU_SMALL_BUFFER);

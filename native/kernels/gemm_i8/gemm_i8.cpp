@@ -1,3 +1,4 @@
+#include "alignment.h"
 #include "kernel.h"
 #include "packed.h"
 
@@ -43,6 +44,7 @@ bool valid(const ggml_ext_cpu_gemm_i8_args & a, int ith, int nth) {
            (!a.w_scale || a.w_scales == 1 || a.w_scales == a.N) &&
            (a.M == 1 ||
             (a.x_stride >= static_cast<size_t>(a.K) && a.dst_stride >= static_cast<size_t>(a.N) * sizeof(float))) &&
+           float_aligned(a.packed, a.x_scale, a.w_scale, a.bias, a.dst, a.dst_stride) &&
            (a.activation == GGML_EXT_CPU_ACT_NONE || a.activation == GGML_EXT_CPU_ACT_GELU_ERF);
 }
 
@@ -58,7 +60,8 @@ size_t ggml_ext_cpu_gemm_i8_packed_size(int64_t N, int64_t K) {
 
 int ggml_ext_cpu_gemm_i8_pack(
     int64_t N, int64_t K, const int8_t * w, size_t w_stride, void * packed, size_t packed_size, int ith, int nth) {
-    if (N < 1 || K < 1 || !w || !packed || ith < 0 || ith >= nth || (N > 1 && w_stride < static_cast<size_t>(K))) {
+    if (N < 1 || K < 1 || !w || !packed || ith < 0 || ith >= nth || (N > 1 && w_stride < static_cast<size_t>(K)) ||
+        !float_aligned(packed)) {
         return GGML_EXT_CPU_INVALID_ARGUMENT;
     }
     if (K > GGML_EXT_CPU_GEMM_I8_MAX_K) {
@@ -100,7 +103,7 @@ size_t ggml_ext_cpu_gemm_i8_scratch_size(int64_t M, int64_t N, int64_t K) {
 
 int ggml_ext_cpu_gemm_i8(
     const struct ggml_ext_cpu_gemm_i8_args * args, void * scratch, size_t scratch_size, int ith, int nth) {
-    if (!args || !scratch || !valid(*args, ith, nth)) {
+    if (!args || !scratch || !float_aligned(scratch) || !valid(*args, ith, nth)) {
         return GGML_EXT_CPU_INVALID_ARGUMENT;
     }
     if (args->K > GGML_EXT_CPU_GEMM_I8_MAX_K) {

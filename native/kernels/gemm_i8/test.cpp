@@ -1,3 +1,4 @@
+#include "gelu_reference.h"
 #include "ggml-ext-kernels/gemm_i8.h"
 #include "pack_shares.h"
 #include "reference.h"
@@ -13,7 +14,8 @@ struct problem {
     int     nth   = 1;
     int64_t x_pad = 0, dst_pad = 0, w_pad = 0;
     int64_t x_scales = -1, w_scales = -1; // -1: one each row or column; 0: none
-    bool    bias = true;
+    bool    bias       = true;
+    int     activation = GGML_EXT_CPU_ACT_NONE;
 };
 
 std::vector<char> pack(const problem & p, const std::vector<int8_t> & w) {
@@ -54,7 +56,7 @@ void check(const problem & p, const std::vector<int8_t> & x, const std::vector<i
                                             w_scales ? w_scale.data() : nullptr,
                                             w_scales,
                                             p.bias ? bias.data() : nullptr,
-                                            GGML_EXT_CPU_ACT_NONE,
+                                            p.activation,
                                             dst.data.data(),
                                             dst.stride_bytes(),
                                             unpacked ? w.data() : nullptr,
@@ -73,7 +75,13 @@ void check(const problem & p, const std::vector<int8_t> & x, const std::vector<i
         const float   expected =
             reference::scaled(sum, x_scales ? &x_scale[x_scales == 1 ? 0 : m] : nullptr,
                               w_scales ? &w_scale[w_scales == 1 ? 0 : n] : nullptr, p.bias ? &bias[n] : nullptr);
-        bad += !same_bits(dst(i / p.N, i % p.N), expected);
+        const float got = dst(i / p.N, i % p.N);
+        if (p.activation == GGML_EXT_CPU_ACT_GELU_ERF) {
+            const double gelu = reference::gelu_erf(expected);
+            bad += !(std::fabs(got - gelu) <= 1e-6 * std::fabs(gelu) + 1e-30);
+        } else {
+            bad += !same_bits(got, expected);
+        }
     }
     CHECK(bad == 0);
     CHECK(dst.guards_intact());
@@ -198,6 +206,17 @@ TEST_CASE("I8-1: scales [N], [1] and none, with and without bias") {
     }
 }
 
+TEST_CASE("I8-1: GELU behind the scales and the bias, with whole and ragged tiles, one and several blocks of K") {
+    for (int64_t M : {1, 2, 3, 16, 33}) {
+        for (int64_t N : {5, 32, 49}) {
+            for (int64_t K : {7, 64, 2500}) {
+                check({M, N, K, 1, 0, 0, 0, -1, -1, true, GGML_EXT_CPU_ACT_GELU_ERF});
+            }
+        }
+    }
+    check({130, 200, 384, 2, 0, 0, 0, -1, -1, true, GGML_EXT_CPU_ACT_GELU_ERF});
+}
+
 TEST_CASE("I8-1: padded rows and any number of threads") {
     for (int nth : {1, 2, 3, 5, 8}) {
         check({77, 95, 800, nth, 3, 2, 5});
@@ -249,6 +268,10 @@ TEST_CASE("I8-1: bad input is a status and writes nothing") {
     CHECK(with([](auto & a) { a.x_scales = 3; }) == GGML_EXT_CPU_INVALID_ARGUMENT);
     CHECK(with([](auto & a) { a.w_scales = 4; }) == GGML_EXT_CPU_INVALID_ARGUMENT);
     CHECK(with([](auto & a) { a.x_stride = 15; }) == GGML_EXT_CPU_INVALID_ARGUMENT);
+    CHECK(with([](auto & a) { a.dst = test::off_by_one(a.dst); }) == GGML_EXT_CPU_INVALID_ARGUMENT);
+    CHECK(with([](auto & a) { a.dst_stride = 33; }) == GGML_EXT_CPU_INVALID_ARGUMENT);
+    CHECK(with([](auto & a) { a.w_scale = test::off_by_one(a.w_scale); }) == GGML_EXT_CPU_INVALID_ARGUMENT);
+    CHECK(ggml_ext_cpu_gemm_i8(&good, test::off_by_one(scratch.data()), scratch.size(), 0, 1) == GGML_EXT_CPU_INVALID_ARGUMENT);
     CHECK(with([](auto & a) { a.K = 17, a.x_stride = 17; }) != GGML_EXT_CPU_OK);
     CHECK(with([](auto & a) { a.K = 15; }) == GGML_EXT_CPU_WRONG_PACKING);
     CHECK(with([](auto & a) { a.K = 131072, a.x_stride = 131072; }) == GGML_EXT_CPU_UNSUPPORTED);

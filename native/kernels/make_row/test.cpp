@@ -83,6 +83,7 @@ TEST_CASE("make_row: bad input is a status") {
     row.y = x;
     CHECK(ggml_ext_cpu_make_row(&row, 4, dst) == GGML_EXT_CPU_OK);
     CHECK(ggml_ext_cpu_make_row(&row, 0, dst) == GGML_EXT_CPU_INVALID_ARGUMENT);
+    CHECK(ggml_ext_cpu_make_row(&row, 3, test::off_by_one(dst)) == GGML_EXT_CPU_INVALID_ARGUMENT);
     CHECK(ggml_ext_cpu_make_row(nullptr, 4, dst) == GGML_EXT_CPU_INVALID_ARGUMENT);
     row.kind = 6;
     CHECK(ggml_ext_cpu_make_row(&row, 4, dst) == GGML_EXT_CPU_INVALID_ARGUMENT);

@@ -1,3 +1,4 @@
+#include "alignment.h"
 #include "kernel.h"
 
 namespace {
@@ -5,7 +6,7 @@ namespace {
 bool valid(const ggml_ext_cpu_quantize_i8_args & a, int ith, int nth) {
     const bool group = a.group == 1 || a.group == 4 || a.group == 16 || a.group == 64 || a.group == 256;
     return group && a.M >= 1 && a.K >= 1 && a.K % a.group == 0 && a.padded_rows >= a.M && a.x && a.q && a.scale &&
-           ith >= 0 && ith < nth && (a.M == 1 || a.x_stride >= static_cast<size_t>(a.K) * sizeof(float)) &&
+           float_aligned(a.x, a.x_stride, a.scale) && ith >= 0 && ith < nth && (a.M == 1 || a.x_stride >= static_cast<size_t>(a.K) * sizeof(float)) &&
            (a.padded_rows == 1 || a.q_stride >= static_cast<size_t>(a.K));
 }
 
@@ -21,7 +22,7 @@ int ggml_ext_cpu_quantize_i8(
         return GGML_EXT_CPU_INVALID_ARGUMENT;
     }
     const size_t needed = ggml_ext_cpu_quantize_i8_scratch_size(args->K, args->group);
-    if (needed > 0 && !scratch) {
+    if (needed > 0 && (!scratch || !float_aligned(scratch))) {
         return GGML_EXT_CPU_INVALID_ARGUMENT;
     }
     if (scratch_size < needed) {

@@ -234,6 +234,9 @@ TEST_CASE("I8-2: bad input is a status") {
     CHECK(with([](auto & a) { a.padded_rows = 0; }) == GGML_EXT_CPU_INVALID_ARGUMENT);
     CHECK(with([](auto & a) { a.q_stride = 255; }) == GGML_EXT_CPU_INVALID_ARGUMENT);
     CHECK(with([](auto & a) { a.scale = nullptr; }) == GGML_EXT_CPU_INVALID_ARGUMENT);
+    CHECK(with([](auto & a) { a.scale = test::off_by_one(a.scale); }) == GGML_EXT_CPU_INVALID_ARGUMENT);
+    CHECK(with([](auto & a) { a.x = test::off_by_one(a.x); }) == GGML_EXT_CPU_INVALID_ARGUMENT);
+    CHECK(ggml_ext_cpu_quantize_i8(&good, test::off_by_one(scratch.data()), size, 0, 1) == GGML_EXT_CPU_INVALID_ARGUMENT);
     CHECK(ggml_ext_cpu_quantize_i8(&good, scratch.data(), size - 1, 0, 1) == GGML_EXT_CPU_SMALL_BUFFER);
     CHECK(ggml_ext_cpu_quantize_i8(&good, nullptr, size, 0, 1) == GGML_EXT_CPU_INVALID_ARGUMENT);
 }

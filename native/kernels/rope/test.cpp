@@ -284,6 +284,8 @@ TEST_CASE("rope: bad input is a status and writes nothing") {
     CHECK(with([](auto & a) { a.pairs = 2; }) == GGML_EXT_CPU_INVALID_ARGUMENT);
     CHECK(with([](auto & a) { a.pe = nullptr; }) == GGML_EXT_CPU_INVALID_ARGUMENT);
     CHECK(with([](auto & a) { a.x_nb1 = 258; }) == GGML_EXT_CPU_INVALID_ARGUMENT);
+    CHECK(with([](auto & a) { a.x = test::off_by_one(a.x); }) == GGML_EXT_CPU_INVALID_ARGUMENT);
+    CHECK(with([](auto & a) { a.pe_pair += 1; }) == GGML_EXT_CPU_INVALID_ARGUMENT);
     CHECK(with([](auto & a) { a.norm = 1, a.eps = -1; }) == GGML_EXT_CPU_INVALID_ARGUMENT);
     char small[16];
     CHECK(ggml_ext_cpu_rope(&good, small, sizeof(small), 0, 1) == GGML_EXT_CPU_SMALL_BUFFER);

@@ -1,4 +1,5 @@
 #include "error_table.h"
+#include "gelu_reference.h"
 #include "ggml-ext-kernels/rows.h"
 #include "reference.h"
 #include "support.h"

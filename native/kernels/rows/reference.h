@@ -40,8 +40,4 @@ inline std::vector<double> softmax(const std::vector<double> & y) {
     return out;
 }
 
-inline double gelu_erf(double x) {
-    return 0.5 * x * std::erfc(-x / std::sqrt(2.0));
-}
-
 } // namespace reference

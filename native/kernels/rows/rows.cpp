@@ -1,3 +1,4 @@
+#include "alignment.h"
 #include "kernel.h"
 
 namespace {
@@ -15,7 +16,8 @@ bool stride_ok(int64_t rows, int64_t n, size_t stride) {
 int ggml_ext_cpu_layer_norm(const struct ggml_ext_cpu_layer_norm_args * args, int ith, int nth) {
     if (!args || !thread_ok(ith, nth) || args->rows < 1 || args->n < 1 || !args->x || !args->dst || !(args->eps >= 0) ||
         !stride_ok(args->rows, args->n, args->x_stride) || !stride_ok(args->rows, args->n, args->dst_stride) ||
-        (args->residual && !stride_ok(args->rows, args->n, args->residual_stride))) {
+        (args->residual && !(stride_ok(args->rows, args->n, args->residual_stride) && float_aligned(args->residual, args->residual_stride))) ||
+        !float_aligned(args->x, args->x_stride, args->weight, args->bias, args->dst, args->dst_stride)) {
         return GGML_EXT_CPU_INVALID_ARGUMENT;
     }
     GGML_EXT_SELECT(rows).layer_norm(*args, share(args->rows, ith, nth));
@@ -25,7 +27,9 @@ int ggml_ext_cpu_layer_norm(const struct ggml_ext_cpu_layer_norm_args * args, in
 int ggml_ext_cpu_softmax(const struct ggml_ext_cpu_softmax_args * args, int ith, int nth) {
     if (!args || !thread_ok(ith, nth) || args->rows < 1 || args->n < 1 || !args->x || !args->dst ||
         !stride_ok(args->rows, args->n, args->x_stride) || !stride_ok(args->rows, args->n, args->dst_stride) ||
-        (args->mask && (args->mask_rows < 1 || !stride_ok(args->mask_rows, args->n, args->mask_stride)))) {
+        (args->mask && (args->mask_rows < 1 || !stride_ok(args->mask_rows, args->n, args->mask_stride) ||
+                        !float_aligned(args->mask, args->mask_stride))) ||
+        !float_aligned(args->x, args->x_stride, args->dst, args->dst_stride)) {
         return GGML_EXT_CPU_INVALID_ARGUMENT;
     }
     GGML_EXT_SELECT(rows).softmax(*args, share(args->rows, ith, nth));
@@ -33,7 +37,7 @@ int ggml_ext_cpu_softmax(const struct ggml_ext_cpu_softmax_args * args, int ith,
 }
 
 int ggml_ext_cpu_gelu_erf(int64_t n, const float * x, float * dst, int ith, int nth) {
-    if (n < 1 || !x || !dst || !thread_ok(ith, nth)) {
+    if (n < 1 || !x || !dst || !float_aligned(x, dst) || !thread_ok(ith, nth)) {
         return GGML_EXT_CPU_INVALID_ARGUMENT;
     }
     const int64_t block = 1024; // shares begin on whole blocks, so that no two threads write one cache line

@@ -1,3 +1,4 @@
+#include "gelu_reference.h"
 #include "ggml-ext-kernels/rows.h"
 #include "reference.h"
 #include "support.h"
@@ -192,8 +193,13 @@ TEST_CASE("rows: bad input is a status") {
     CHECK(ggml_ext_cpu_layer_norm(&norm, 0, 1) == GGML_EXT_CPU_INVALID_ARGUMENT);
     ggml_ext_cpu_softmax_args soft = {2, 4, x, 16, x, 16, 1, 1.0f, y, 16};
     CHECK(ggml_ext_cpu_softmax(&soft, 0, 1) == GGML_EXT_CPU_OK);
-    soft.mask_rows = 0;
+    norm.eps = 0, norm.weight = test::off_by_one(x);
+    CHECK(ggml_ext_cpu_layer_norm(&norm, 0, 1) == GGML_EXT_CPU_INVALID_ARGUMENT);
+    soft.mask_stride = 18;
+    CHECK(ggml_ext_cpu_softmax(&soft, 0, 1) == GGML_EXT_CPU_INVALID_ARGUMENT);
+    soft.mask_stride = 16, soft.mask_rows = 0;
     CHECK(ggml_ext_cpu_softmax(&soft, 0, 1) == GGML_EXT_CPU_INVALID_ARGUMENT);
     CHECK(ggml_ext_cpu_gelu_erf(0, x, y, 0, 1) == GGML_EXT_CPU_INVALID_ARGUMENT);
     CHECK(ggml_ext_cpu_gelu_erf(8, nullptr, y, 0, 1) == GGML_EXT_CPU_INVALID_ARGUMENT);
+    CHECK(ggml_ext_cpu_gelu_erf(7, x, test::off_by_one(y), 0, 1) == GGML_EXT_CPU_INVALID_ARGUMENT);
 }

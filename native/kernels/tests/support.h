@@ -52,6 +52,11 @@ inline std::vector<int8_t> quantized_rows(std::size_t rows, std::size_t n, unsig
     return v;
 }
 
+// The same pointer a byte further, where no float may lie.
+template <typename T> T * off_by_one(T * p) {
+    return reinterpret_cast<T *>(reinterpret_cast<std::uintptr_t>(p) + 1);
+}
+
 // Calls f(ith) on nth threads and returns the largest status.
 inline int on_threads(int nth, const std::function<int(int)> & f) {
     std::vector<int>         status(static_cast<std::size_t>(nth));

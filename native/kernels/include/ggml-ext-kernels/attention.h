@@ -5,7 +5,8 @@
 // (Milakov and Gimelshein 2018, "Online normalizer calculation for softmax"; Dao et al. 2022, "FlashAttention"):
 //   s(i, j) = scale * sum_d q(i, d) k(j, d) + slope(head) * mask(i, j)
 //   dst(i)  = sum_j exp(s(i, j)) v(j) / sum_j exp(s(i, j))                       over each head of each batch
-// A key whose mask is -inf counts for nothing; where all are masked, dst is 0. A NaN among what counts makes the row NaN.
+// A key whose mask is -inf counts for nothing, whatever its k and v are; where all are masked, dst is 0. A NaN among what
+// counts makes the row NaN.
 // slope is 1, or with max_bias > 0 that of ALiBi (Press et al. 2021) as ggml rounds the number of heads down to a power of two.
 
 #include "common.h"

@@ -5,12 +5,13 @@
 // kernels get raw pointers, strides in bytes, and their place (ith of nth) in a thread pool.
 //
 // Every kernel entry follows the same rules:
-//   - it is called once by each of nth threads with the same arguments and its own ith; it works on a
-//     static share of the output, needs no barrier and never allocates;
+//   - where it takes ith and nth, it is called once by each of nth threads with the same arguments and its own
+//     ith; it works on a static share of the output and needs no barrier; no entry allocates;
 //   - scratch is memory of the calling thread alone, of at least the family's ..._scratch_size bytes;
-//     any alignment will do;
 //   - it returns GGML_EXT_CPU_OK or a status, and writes nothing where it returns a status;
-//   - inputs may be unaligned; outputs must not overlap inputs unless the entry says so.
+//   - pointers and strides are multiples of their element's size, those of scratch and packed weights of four
+//     bytes, else it is GGML_EXT_CPU_INVALID_ARGUMENT; int8 may lie anywhere;
+//   - outputs must not overlap inputs unless the entry says so.
 
 #include <stddef.h>
 #include <stdint.h>
@@ -21,7 +22,7 @@ extern "C" {
 
 enum ggml_ext_cpu_status {
     GGML_EXT_CPU_OK               = 0,
-    GGML_EXT_CPU_INVALID_ARGUMENT = 1, // a null pointer, an extent below 1, a stride below the row, ith >= nth
+    GGML_EXT_CPU_INVALID_ARGUMENT = 1, // a null or unaligned pointer, an extent below 1, a stride below the row, ith >= nth
     GGML_EXT_CPU_SMALL_BUFFER     = 2, // scratch or packed buffer is smaller than its size function says
     GGML_EXT_CPU_WRONG_PACKING    = 3, // packed weights of other extents, another kind or another instruction set
     GGML_EXT_CPU_UNSUPPORTED      = 4, // valid, but outside what the kernel computes exactly

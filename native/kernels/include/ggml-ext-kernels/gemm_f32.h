@@ -5,7 +5,7 @@
 //   w   [K, N]  N rows of K contiguous floats
 //   x   [K, M]
 //   dst [N, M]  dst[m][n] = act(sum_k x[m][k] * w[n][k] + bias[n])
-// Sums are kept in float, in blocks of K; the order depends on the instruction set, not on the threads.
+// Sums are kept in float, in blocks of K; the order depends on the instruction set and on M, not on the threads.
 
 #include "common.h"
 

@@ -5,8 +5,8 @@
 //   w   [K, N] int8, x [K, M] int8, dst [N, M] float
 //   dst[m][n] = act(float(sum_k x[m][k]*w[n][k]) * x_scale[m] * w_scale[n] + bias[n])
 // The sum is exact for every int8 value, -128 included; the float operations are two products and one sum in
-// this order, each rounded on its own (no fused multiply-add), so that equal inputs give equal bits with every
-// instruction set and any number of threads. Scales that are NaN, infinite or zero get no special care.
+// this order, each rounded on its own (no fused multiply-add), so that before act equal inputs give equal bits with
+// every instruction set, and behind it with any number of threads. Scales that are NaN, infinite or zero get no special care.
 
 #include "common.h"
 

@@ -24,7 +24,7 @@ struct ggml_ext_cpu_quantize_i8_args {
     size_t        x_stride; // bytes between rows of x
     int8_t *      q;
     size_t        q_stride; // bytes between rows of q
-    float *       scale;    // M floats, any alignment
+    float *       scale;    // M floats
 };
 
 // Scratch bytes that each thread needs; may be 0.
