@@ -19,9 +19,16 @@ constexpr int64_t MOST_PARTS = 256;
 constexpr int64_t ROWS_AHEAD = 24; // prefetched: a print waits for little but memory
 constexpr size_t  HUGE_PAGE  = size_t{2} << 20;
 
+// Both halves of a product, so that every bit of either factor counts: sums of products would lose the highest.
+uint64_t folded(uint64_t a, uint64_t b) {
+    __extension__ using both = unsigned __int128;
+    const both product       = both{a} * b;
+    return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
+}
+
 uint64_t mixed(uint64_t h, const char * bytes, size_t n) {
-    constexpr uint64_t odd[8] = {0x9e3779b97f4a7c15, 0xbf58476d1ce4e5b9, 0x94d049bb133111eb, 0xd6e8feb86659fd93,
-                                 0xa0761d6478bd642f, 0xe7037ed1a0b428db, 0x8ebc6af09c88c6e3, 0x589965cc75374cc3};
+    constexpr uint64_t keys[8] = {0x9e3779b97f4a7c15, 0xbf58476d1ce4e5b9, 0x94d049bb133111eb, 0xd6e8feb86659fd93,
+                                  0xa0761d6478bd642f, 0xe7037ed1a0b428db, 0x8ebc6af09c88c6e3, 0x589965cc75374cc3};
     uint64_t           words[8];
     if (n == LINE) { // of a fixed size: a few moves instead of a call
         std::memcpy(words, bytes, LINE);
@@ -30,24 +37,14 @@ uint64_t mixed(uint64_t h, const char * bytes, size_t n) {
         std::memcpy(words, bytes, n);
     }
     uint64_t sum = 0;
-    for (int i = 0; i < 8; ++i) {
-        sum += words[i] * odd[i];
+    for (int i = 0; i < 8; i += 2) {
+        sum = (sum << 1 | sum >> 63) ^ folded(words[i] ^ keys[i], words[i + 1] ^ keys[i + 1]);
     }
-    h = (h ^ sum) * odd[0];
-    return h ^ (h >> 29);
+    return folded(h ^ sum, keys[0]);
 }
 
 size_t row_bytes(const weight_shape & w) {
     return static_cast<size_t>(w.k) * (w.type == TYPE_I8 ? 1 : sizeof(float));
-}
-
-bool is_small(const weight_shape & w) {
-    return row_bytes(w) * static_cast<size_t>(w.n) <= SMALL;
-}
-
-// Where in a row its print begins.
-size_t first_line(const weight_shape & w, int64_t row) {
-    return is_small(w) ? 0 : static_cast<size_t>(row) % ((row_bytes(w) + LINE - 1) / LINE);
 }
 
 size_t packed_size(const weight_shape & w) {
@@ -69,8 +66,13 @@ packed_weight::memory packed_weight::allocate(size_t size) {
     return data;
 }
 
+packed_weight::sampling::sampling(const weight_shape & w) : lines((row_bytes(w) + LINE - 1) / LINE) {
+    const auto rows = static_cast<size_t>(w.n);
+    each            = row_bytes(w) * rows <= SMALL ? lines : (lines + rows - 1) / rows;
+}
+
 packed_weight::packed_weight(const weight_shape & shape, bool constant)
-    : shape_(shape), constant_(constant), size_(packed_size(shape)), data_(allocate(size_)),
+    : shape_(shape), constant_(constant), size_(packed_size(shape)), sampling_(shape), data_(allocate(size_)),
       parts_(static_cast<size_t>(std::clamp(shape.n / PART_ROWS, int64_t{1}, MOST_PARTS))) {
     const auto n = static_cast<int>(parts_.size());
     for (int i = 0; i < n; ++i) {
@@ -91,24 +93,21 @@ const char * packed_weight::row_of(int64_t i) const {
 }
 
 uint64_t packed_weight::print(const part & p, int64_t fetch_end) const {
-    const size_t row   = row_bytes(shape_);
-    const size_t lines = (row + LINE - 1) / LINE;
-    const bool   whole = is_small(shape_);
+    const size_t bytes = row_bytes(shape_);
     uint64_t     h     = 1;
     for (int64_t i = p.begin; i < p.end; ++i) {
         fetch(std::min(i + ROWS_AHEAD, fetch_end - 1));
-        const char * bytes = row_of(i);
-        const size_t begin = first_line(shape_, i);
-        const size_t last  = whole ? lines : begin + 1;
-        for (size_t line = begin; line < last; ++line) {
-            h = mixed(h, bytes + line * LINE, std::min(LINE, row - line * LINE));
+        size_t line = sampling_.first(i);
+        for (size_t n = 0; n < sampling_.each; ++n) {
+            h    = mixed(h, row_of(i) + line * LINE, std::min(LINE, bytes - line * LINE));
+            line = line + 1 == sampling_.lines ? 0 : line + 1;
         }
     }
     return h;
 }
 
 void packed_weight::fetch(int64_t row) const {
-    __builtin_prefetch(row_of(row) + first_line(shape_, row) * LINE);
+    __builtin_prefetch(row_of(row) + sampling_.first(row) * LINE);
 }
 
 int packed_weight::update(int ith, int nth) {

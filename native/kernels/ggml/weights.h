@@ -1,13 +1,14 @@
 #pragma once
 
-// Packed copies of weights (CACHE-1). A copy takes as much memory as the weight, rounded up to whole panels (32 columns at most), and an
-// eighth more where it is INT8 for AVX2, and lives outside ggml's buffers, so ggml's own reports do not count it; from 2 MiB on it asks for huge pages. It is found by the
-// weight's address and shared by all plans and backends; copies that no plan uses any more are kept, up to MOST_IDLE bytes, and all
-// go when the kernels are withdrawn.
+// Packed copies of weights (CACHE-1). A copy takes as much memory as the weight, rounded up to whole panels (32 columns at most; K to
+// 64 with AMX), and an eighth more where it is INT8 for AVX2, and lives outside ggml's buffers, so ggml's own reports do not count it;
+// from 2 MiB on it asks for huge pages. It is found by the weight's address and shared by all plans and backends; copies that no plan
+// uses any more are kept, up to MOST_IDLE bytes, and all go when the kernels are withdrawn.
 //
 // A copy is checked before each use, so that a weight that was set anew, trained or freed is not taken for the old one: a print of
-// 64 bytes of each row, at alternating places, or of the whole weight where that is small. A caller who changes single elements of
-// a large weight between computations marks it as an input (ggml_set_input): inputs are never packed.
+// 64 bytes of each row, at alternating places that reach every column (more of each row where there are few), or of the whole weight
+// where that is small. A caller who changes single elements of a large weight between computations marks it as an input
+// (ggml_set_input): inputs are never packed.
 
 #include "node.h"
 
@@ -49,6 +50,13 @@ private:
         bool       packed = false;
         uint64_t   print  = 0;
     };
+    // What is printed of each row: so many of its lines, from first(row) on, round the row's end. Together they reach each column.
+    struct sampling {
+        size_t lines, each;
+
+        explicit sampling(const weight_shape & w);
+        size_t first(int64_t row) const { return static_cast<size_t>(row) * each % lines; }
+    };
     struct free_aligned {
         std::align_val_t alignment;
         void             operator()(void * p) const { ::operator delete(p, alignment); }
@@ -65,6 +73,7 @@ private:
     const weight_shape shape_;
     const bool         constant_;
     const size_t       size_;
+    const sampling     sampling_;
     const memory       data_;
     std::vector<part>  parts_;
 };

@@ -288,3 +288,49 @@ TEST_CASE("CACHE-1: a small weight may change in a single element") {
         REQUIRE(worst_error(wv, xv, b.get(y), K, N) < 1e-6);
     }
 }
+
+TEST_CASE("CACHE-1: whatever columns change, and by whatever bits, a changed weight is packed again") {
+    const struct {
+        int64_t K, N;
+    } shapes[] = {{4096, 16}, {2048, 32}, {768, 11}, {1000, 3}, {40, 24}, {384, 384}};
+    for (const auto & shape : shapes) {
+        const int64_t K = shape.K, N = shape.N, M = 16;
+        CAPTURE(K);
+        CAPTURE(N);
+        kernel_library library;
+        model          b;
+        ggml_tensor *  w = b.weight(F32, {K, N});
+        ggml_tensor *  x = b.typed_input(F32, {K, M});
+        ggml_tensor *  y = b.g.base.ggml_mul_mat(b.ctx, w, x);
+        b.expand(y);
+        b.allocate();
+        const auto xv     = random_floats(static_cast<size_t>(K * M), 18);
+        auto       wv     = random_floats(static_cast<size_t>(K * N), 19);
+        const auto change = [&](int64_t first, int64_t step, const auto & f) {
+            for (int64_t n = 0; n < N; ++n) {
+                for (int64_t k = first; k < K; k += step) {
+                    float & v = wv[static_cast<size_t>(n * K + k)];
+                    v         = f(v);
+                }
+            }
+        };
+        const auto computes = [&] {
+            b.put(w, wv);
+            REQUIRE(b.compute() == 0);
+            CHECK(b.kernels() == "cpu.mul_mat_f32");
+            CHECK(worst_error(wv, xv, b.get(y), K, N) < 1e-6);
+        };
+        b.put(x, xv);
+        computes();
+        change(1, 2, [](float v) { return -v; }); // the highest bit of each word of eight bytes
+        computes();
+        change(0, 2, [](float v) { return -v; });
+        computes();
+        for (int64_t first = 0; first < K; first += 16) { // 64 bytes of each row
+            for (int64_t k = first; k < std::min(first + 16, K); ++k) {
+                change(k, K, [](float v) { return v + 1.0f; });
+            }
+            computes();
+        }
+    }
+}
