@@ -1,4 +1,4 @@
-#include "alignment.h"
+#include "arguments.h"
 #include "kernel.h"
 
 #include <cmath>
@@ -12,15 +12,16 @@ bool aligned(const void * p, const ggml_ext_cpu_attention_strides & s, size_t el
 }
 
 bool valid(const ggml_ext_cpu_attention_args & a, int ith, int nth) {
-    const bool extents = a.queries >= 1 && a.keys >= 1 && a.d_k >= 1 && a.d_v >= 1 && a.kv_heads >= 1 && a.heads >= 1 &&
-                         a.heads % a.kv_heads == 0 && a.kv_batches >= 1 && a.batches >= 1 && a.batches % a.kv_batches == 0;
+    const bool extents = extents_ok(a.queries, a.heads, a.batches, a.d_k) && extents_ok(a.queries, a.heads, a.batches, a.d_v) &&
+                         extents_ok(a.keys, a.kv_heads, a.kv_batches, a.d_k) && extents_ok(a.keys, a.kv_heads, a.kv_batches, a.d_v) &&
+                         a.heads % a.kv_heads == 0 && a.batches % a.kv_batches == 0;
     const bool   types  = a.kv_type == GGML_EXT_CPU_ATTENTION_F32 || a.kv_type == GGML_EXT_CPU_ATTENTION_F16;
     const size_t kv     = a.kv_type == GGML_EXT_CPU_ATTENTION_F16 ? sizeof(uint16_t) : sizeof(float);
     const bool   places = aligned(a.q, a.q_stride, sizeof(float)) && aligned(a.k, a.k_stride, kv) && aligned(a.v, a.v_stride, kv) &&
                         aligned(a.dst, a.dst_stride, sizeof(float));
     const bool mask = a.mask == nullptr || (a.mask_heads >= 1 && a.mask_batches >= 1 && a.max_bias >= 0 &&
                                             aligned(a.mask, a.mask_stride, sizeof(uint16_t)));
-    return extents && types && places && mask && a.q && a.k && a.v && a.dst && ith >= 0 && ith < nth;
+    return extents && types && places && mask && a.q && a.k && a.v && a.dst && thread_ok(ith, nth);
 }
 
 // As ggml_compute_forward_flash_attn_ext has it.

@@ -208,11 +208,13 @@ void tile_of(
     }
 }
 
-void write(const ggml_ext_cpu_attention_args & args, const memory & m, int64_t rows, char * dst) {
+// `all`: the keys, with the mask of the first row. A row of which none counts is 0; where scores of -inf count, 0/0.
+void write(const ggml_ext_cpu_attention_args & args, const memory & m, int64_t rows, block all, char * dst) {
     const int64_t width = padded(args.d_v);
     for (int64_t r = 0; r < rows; r++) {
         float *     to     = reinterpret_cast<float *>(dst + static_cast<size_t>(r) * args.dst_stride.row);
-        const float factor = m.total[r] == 0 ? 0.0f : 1.0f / m.total[r];
+        const float factor = m.total[r] == 0 && all_masked(all, 1) ? 0.0f : 1.0f / m.total[r];
+        all.mask += all.mask != nullptr ? all.mask_stride : 0;
         each_vector(args.d_v, [&](int64_t d, int n) { put(to + d, load(m.sums + r * width + d) * factor, n); });
     }
 }
@@ -265,7 +267,7 @@ void run(const ggml_ext_cpu_attention_args & args, const attention_part & part, 
                         reinterpret_cast<const float *>(q + static_cast<size_t>(tile.begin) * args.q_stride.row), tile.begin, m);
         }
     }
-    write(args, m, rows, const_cast<char *>(place(args.dst, args.dst_stride, first, head, batch)));
+    write(args, m, rows, {args.keys, mask, args.mask_stride.row, part.slope, true}, const_cast<char *>(place(args.dst, args.dst_stride, first, head, batch)));
 }
 
 } // namespace

@@ -25,7 +25,11 @@ inline std::vector<double> attention(const std::vector<double> &              q,
         most = std::fmax(most, scores.back());
     }
     std::vector<double> out(v[0].size(), 0.0);
-    if (most == -INFINITY) {
+    bool                masked = true;
+    for (std::size_t j = 0; j < k.size(); j++) {
+        masked = masked && !bias.empty() && bias[j] == -INFINITY;
+    }
+    if (masked) {
         return out;
     }
     for (std::size_t j = 0; j < k.size(); j++) {

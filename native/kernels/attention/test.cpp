@@ -186,6 +186,11 @@ TEST_CASE("attention: a query without keys is zero, what is masked may be anythi
         CHECK(dst[static_cast<size_t>(i)] == 0.0f);
         CHECK(dst[static_cast<size_t>(16 + i)] == doctest::Approx(2.0).epsilon(1e-6));
     }
+    std::fill(q.begin() + 16, q.end(), -INFINITY); // scores of -inf that are not masked: 0/0, as the formula has it
+    REQUIRE(ggml_ext_cpu_attention(&a, scratch.data(), scratch.size(), 0, 1) == GGML_EXT_CPU_OK);
+    CHECK(dst[0] == 0.0f);
+    CHECK(std::isnan(dst[16]));
+    std::fill(q.begin() + 16, q.end(), 1.0f);
     k[3 * 16] = 0.5f;
     a.mask    = nullptr;
     q[0]      = NAN;
@@ -272,6 +277,7 @@ TEST_CASE("attention: bad input is a status") {
     CHECK(status([](args &) {}) == GGML_EXT_CPU_OK);
     CHECK(status([](args & a) { a.queries = 0; }) == GGML_EXT_CPU_INVALID_ARGUMENT);
     CHECK(status([](args & a) { a.heads = 3, a.kv_heads = 2; }) == GGML_EXT_CPU_INVALID_ARGUMENT);
+    CHECK(status([](args & a) { a.keys = int64_t{1} << 60; }) == GGML_EXT_CPU_INVALID_ARGUMENT);
     CHECK(status([](args & a) { a.kv_type = 2; }) == GGML_EXT_CPU_INVALID_ARGUMENT);
     CHECK(status([](args & a) { a.k_stride.row = 30; }) == GGML_EXT_CPU_INVALID_ARGUMENT);
     CHECK(status([](args & a) { a.v = nullptr; }) == GGML_EXT_CPU_INVALID_ARGUMENT);

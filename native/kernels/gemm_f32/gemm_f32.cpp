@@ -1,4 +1,4 @@
-#include "alignment.h"
+#include "arguments.h"
 #include "kernel.h"
 #include "packed.h"
 
@@ -11,7 +11,7 @@ int64_t panel_count(int64_t n) {
 }
 
 bool valid(const ggml_ext_cpu_gemm_f32_args & a, int ith, int nth) {
-    return a.M >= 1 && a.N >= 1 && a.K >= 1 && a.packed && a.x && a.dst && ith >= 0 && ith < nth &&
+    return extents_ok(a.M, a.N, a.K) && a.packed && a.x && a.dst && thread_ok(ith, nth) &&
            (a.M == 1 || (a.x_stride >= static_cast<size_t>(a.K) * sizeof(float) &&
                          a.dst_stride >= static_cast<size_t>(a.N) * sizeof(float))) &&
            float_aligned(a.packed, a.x, a.x_stride, a.dst, a.dst_stride, a.bias) &&
@@ -21,7 +21,7 @@ bool valid(const ggml_ext_cpu_gemm_f32_args & a, int ith, int nth) {
 } // namespace
 
 size_t ggml_ext_cpu_gemm_f32_packed_size(int64_t N, int64_t K) {
-    if (N < 1 || K < 1) {
+    if (!extents_ok(N, K)) {
         return 0;
     }
     return sizeof(packed_head) + static_cast<size_t>(panel_count(N)) * static_cast<size_t>(K) *
@@ -30,7 +30,7 @@ size_t ggml_ext_cpu_gemm_f32_packed_size(int64_t N, int64_t K) {
 
 int ggml_ext_cpu_gemm_f32_pack(
     int64_t N, int64_t K, const float * w, size_t w_stride, void * packed, size_t packed_size, int ith, int nth) {
-    if (N < 1 || K < 1 || !w || !packed || ith < 0 || ith >= nth ||
+    if (!extents_ok(N, K) || !w || !packed || !thread_ok(ith, nth) ||
         (N > 1 && w_stride < static_cast<size_t>(K) * sizeof(float)) || !float_aligned(w, w_stride, packed)) {
         return GGML_EXT_CPU_INVALID_ARGUMENT;
     }
@@ -41,14 +41,11 @@ int ggml_ext_cpu_gemm_f32_pack(
     if (ith == 0) {
         write_head(packed, KIND, N, K);
     }
-    float *     panels = reinterpret_cast<float *>(static_cast<char *>(packed) + sizeof(packed_head));
-    const range mine   = share_panels(N, kernels.nr, ith, nth);
-    for (int64_t n0 = mine.begin; n0 < mine.end; n0 += kernels.nr) {
-        const int64_t left = N - n0;
-        kernels.pack_panel(
-            reinterpret_cast<const float *>(reinterpret_cast<const char *>(w) + static_cast<size_t>(n0) * w_stride),
-            w_stride, left < kernels.nr ? left : kernels.nr, K, panels + n0 * K);
-    }
+    float * panels = reinterpret_cast<float *>(static_cast<char *>(packed) + sizeof(packed_head));
+    each_panel(N, kernels.nr, ith, nth, [&](int64_t first, int64_t columns) {
+        kernels.pack_panel(reinterpret_cast<const float *>(reinterpret_cast<const char *>(w) + static_cast<size_t>(first) * w_stride), w_stride,
+                           columns, K, panels + first * K);
+    });
     return GGML_EXT_CPU_OK;
 }
 
@@ -60,7 +57,7 @@ void ggml_ext_cpu_gemm_f32_pack_share(int64_t N, int ith, int nth, int64_t * beg
 
 size_t ggml_ext_cpu_gemm_f32_scratch_size(int64_t M, int64_t N, int64_t K) {
     (void) N; // the block of x alone lives in scratch
-    return M < 1 || K < 1 ? 0 : GGML_EXT_SELECT(gemm_f32).scratch_size(M, K);
+    return !extents_ok(M, K) ? 0 : GGML_EXT_SELECT(gemm_f32).scratch_size(M, K);
 }
 
 int ggml_ext_cpu_gemm_f32(
@@ -78,12 +75,9 @@ int ggml_ext_cpu_gemm_f32(
     const gemm_f32_kernels & kernels = GGML_EXT_SELECT(gemm_f32);
     const float *            panels =
         reinterpret_cast<const float *>(static_cast<const char *>(args->packed) + sizeof(packed_head));
-    const int64_t m_units = (args->M + kernels.mr - 1) / kernels.mr;
-    const tile2d  mine    = share_grid(m_units, panel_count(args->N), kernels.mr, kernels.nr, ith, nth);
-    const range   rows    = {mine.m.begin * kernels.mr,
-                        mine.m.end * kernels.mr < args->M ? mine.m.end * kernels.mr : args->M};
-    if (rows.begin < rows.end && mine.n.begin < mine.n.end) {
-        kernels.run(*args, panels, rows, mine.n, static_cast<float *>(scratch));
+    const tile2d mine = share_product(args->M, args->N, kernels.mr, kernels.nr, ith, nth);
+    if (mine.m.begin < mine.m.end && mine.n.begin < mine.n.end) {
+        kernels.run(*args, panels, mine.m, mine.n, static_cast<float *>(scratch));
     }
     return GGML_EXT_CPU_OK;
 }

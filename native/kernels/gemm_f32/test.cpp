@@ -4,6 +4,7 @@
 #include "reference.h"
 #include "support.h"
 
+#include <climits>
 #include <doctest/doctest.h>
 
 namespace {
@@ -190,6 +191,9 @@ TEST_CASE("GEMM-1: bad input is a status and writes nothing") {
     CHECK(with([](auto & a) { a.x_stride = 60; }) == GGML_EXT_CPU_INVALID_ARGUMENT);
     CHECK(with([](auto & a) { a.dst_stride = 28; }) == GGML_EXT_CPU_INVALID_ARGUMENT);
     CHECK(with([](auto & a) { a.activation = 9; }) == GGML_EXT_CPU_INVALID_ARGUMENT);
+    CHECK(with([](auto & a) { a.K = int64_t{1} << 58; }) == GGML_EXT_CPU_INVALID_ARGUMENT);
+    CHECK(ggml_ext_cpu_gemm_f32_packed_size(16, int64_t{1} << 58) == 0);
+    CHECK(ggml_ext_cpu_gemm_f32_pack(16, int64_t{1} << 58, w.data(), 0, packed.data(), packed.size(), 0, 1) == GGML_EXT_CPU_INVALID_ARGUMENT);
     CHECK(with([](auto & a) { a.x = test::off_by_one(a.x); }) == GGML_EXT_CPU_INVALID_ARGUMENT);
     CHECK(with([](auto & a) { a.dst = test::off_by_one(a.dst); }) == GGML_EXT_CPU_INVALID_ARGUMENT);
     CHECK(with([](auto & a) { a.packed = test::off_by_one(a.packed); }) == GGML_EXT_CPU_INVALID_ARGUMENT);
@@ -206,4 +210,16 @@ TEST_CASE("GEMM-1: bad input is a status and writes nothing") {
     for (float f : dst) {
         CHECK(f == test::GUARD);
     }
+}
+
+TEST_CASE("GEMM-1: the share of one of very many threads is found at once") {
+    const std::vector<char>          packed = pack({4, 8, 16}, test::uniform(8 * 16, 1));
+    const std::vector<float>         x      = test::uniform(4 * 16, 2);
+    std::vector<float>               dst(4 * 8, test::GUARD);
+    std::vector<char>                scratch(ggml_ext_cpu_gemm_f32_scratch_size(4, 8, 16));
+    const ggml_ext_cpu_gemm_f32_args args = {4, 8, 16, packed.data(), packed.size(), x.data(), 64, dst.data(), 32, nullptr, 0};
+    REQUIRE(ggml_ext_cpu_gemm_f32(&args, scratch.data(), scratch.size(), 0, INT_MAX) == GGML_EXT_CPU_OK);
+    CHECK(dst[0] == test::GUARD); // the last one's
+    REQUIRE(ggml_ext_cpu_gemm_f32(&args, scratch.data(), scratch.size(), INT_MAX - 1, INT_MAX) == GGML_EXT_CPU_OK);
+    CHECK(dst[0] != test::GUARD);
 }

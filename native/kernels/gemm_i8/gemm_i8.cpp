@@ -1,4 +1,4 @@
-#include "alignment.h"
+#include "arguments.h"
 #include "kernel.h"
 #include "packed.h"
 
@@ -38,7 +38,7 @@ bool reads_unpacked(const ggml_ext_cpu_gemm_i8_args & a) {
 }
 
 bool valid(const ggml_ext_cpu_gemm_i8_args & a, int ith, int nth) {
-    return a.M >= 1 && a.N >= 1 && a.K >= 1 && (a.packed || reads_unpacked(a)) && a.x && a.dst && ith >= 0 && ith < nth &&
+    return extents_ok(a.M, a.N, a.K) && (a.packed || reads_unpacked(a)) && a.x && a.dst && thread_ok(ith, nth) &&
            (!a.w || a.N == 1 || a.w_stride >= static_cast<size_t>(a.K)) &&
            (!a.x_scale || a.x_scales == 1 || a.x_scales == a.M) &&
            (!a.w_scale || a.w_scales == 1 || a.w_scales == a.N) &&
@@ -55,12 +55,12 @@ int64_t ggml_ext_cpu_gemm_i8_unpacked_rows(void) {
 }
 
 size_t ggml_ext_cpu_gemm_i8_packed_size(int64_t N, int64_t K) {
-    return N < 1 || K < 1 ? 0 : sizeof(packed_head) + static_cast<size_t>(panel_count(N)) * selected().panel_bytes(K);
+    return !extents_ok(N, K) ? 0 : sizeof(packed_head) + static_cast<size_t>(panel_count(N)) * selected().panel_bytes(K);
 }
 
 int ggml_ext_cpu_gemm_i8_pack(
     int64_t N, int64_t K, const int8_t * w, size_t w_stride, void * packed, size_t packed_size, int ith, int nth) {
-    if (N < 1 || K < 1 || !w || !packed || ith < 0 || ith >= nth || (N > 1 && w_stride < static_cast<size_t>(K)) ||
+    if (!extents_ok(N, K) || !w || !packed || !thread_ok(ith, nth) || (N > 1 && w_stride < static_cast<size_t>(K)) ||
         !float_aligned(packed)) {
         return GGML_EXT_CPU_INVALID_ARGUMENT;
     }
@@ -76,12 +76,9 @@ int ggml_ext_cpu_gemm_i8_pack(
     }
     char *       panels = static_cast<char *>(packed) + sizeof(packed_head);
     const size_t size   = kernels.panel_bytes(K);
-    const range  mine   = share_panels(N, kernels.nr, ith, nth);
-    for (int64_t n0 = mine.begin; n0 < mine.end; n0 += kernels.nr) {
-        const int64_t left = N - n0;
-        kernels.pack_panel(w + static_cast<size_t>(n0) * w_stride, w_stride, left < kernels.nr ? left : kernels.nr, K,
-                           panels + static_cast<size_t>(n0 / kernels.nr) * size);
-    }
+    each_panel(N, kernels.nr, ith, nth, [&](int64_t first, int64_t columns) {
+        kernels.pack_panel(w + static_cast<size_t>(first) * w_stride, w_stride, columns, K, panels + static_cast<size_t>(first / kernels.nr) * size);
+    });
     return GGML_EXT_CPU_OK;
 }
 
@@ -93,7 +90,7 @@ void ggml_ext_cpu_gemm_i8_pack_share(int64_t N, int ith, int nth, int64_t * begi
 
 size_t ggml_ext_cpu_gemm_i8_scratch_size(int64_t M, int64_t N, int64_t K) {
     (void) N; // x alone lives in scratch
-    if (M < 1 || K < 1) {
+    if (!extents_ok(M, K)) {
         return 0;
     }
     const size_t packed = selected().scratch_size(M, K);
@@ -123,12 +120,9 @@ int ggml_ext_cpu_gemm_i8(
         return GGML_EXT_CPU_WRONG_PACKING;
     }
     const gemm_i8_kernels & kernels = selected();
-    const int64_t           m_units = (args->M + kernels.mr - 1) / kernels.mr;
-    const tile2d            mine    = share_grid(m_units, panel_count(args->N), kernels.mr, kernels.nr, ith, nth);
-    const range             rows    = {mine.m.begin * kernels.mr,
-                        mine.m.end * kernels.mr < args->M ? mine.m.end * kernels.mr : args->M};
-    if (rows.begin < rows.end && mine.n.begin < mine.n.end) {
-        kernels.run(*args, {static_cast<const char *>(args->packed) + sizeof(packed_head), kernels.panel_bytes(args->K)}, rows, mine.n,
+    const tile2d            mine    = share_product(args->M, args->N, kernels.mr, kernels.nr, ith, nth);
+    if (mine.m.begin < mine.m.end && mine.n.begin < mine.n.end) {
+        kernels.run(*args, {static_cast<const char *>(args->packed) + sizeof(packed_head), kernels.panel_bytes(args->K)}, mine.m, mine.n,
                     static_cast<char *>(scratch));
     }
     return GGML_EXT_CPU_OK;

@@ -2,9 +2,11 @@
 // adds the products of 64 k to 16 x 16 sums, signed by signed, exact modulo 2^32. A packed panel is 32 columns in groups of 4 k,
 // padded with zeros to whole tiles.
 
-#include "alignment.h"
+#include "arguments.h"
+#include "each_tile.h"
 #include "kernel.h"
 #include "pack_w.h"
+#include "tile_output.h"
 
 namespace {
 
@@ -167,8 +169,8 @@ void run(const ggml_ext_cpu_gemm_i8_args & args, packed_panels panels, range row
             const int    tile_rows = static_cast<int>(min64(PAIR, part.end - part.begin));
             const size_t rows0 = static_cast<size_t>(min64(ROWS, tile_rows)), rows1 = static_cast<size_t>(tile_rows) - rows0;
             configure(tile_rows);
-            const bool stay = (panel_range.end - panel_range.begin) * k_tiles * K_TILE * NR <= STAY_BYTES;
-            each_tile(stay, (part.end - part.begin) / tile_rows, panel_range, [&](int64_t t, int64_t p) {
+            const int64_t weight_bytes = (panel_range.end - panel_range.begin) * k_tiles * K_TILE * NR;
+            each_tile(weight_bytes, (part.end - part.begin) / tile_rows, panel_range, [&](int64_t t, int64_t p) {
                 const int64_t  r = part.begin + t * tile_rows;
                 const int8_t * w = reinterpret_cast<const int8_t *>(panels.at(p));
                 const x_tiles  x = lies ? tiles_in_rows(block_x + static_cast<size_t>(r) * args.x_stride, args.x_stride, rows0)

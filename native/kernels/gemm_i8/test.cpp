@@ -268,6 +268,9 @@ TEST_CASE("I8-1: bad input is a status and writes nothing") {
     CHECK(with([](auto & a) { a.x_scales = 3; }) == GGML_EXT_CPU_INVALID_ARGUMENT);
     CHECK(with([](auto & a) { a.w_scales = 4; }) == GGML_EXT_CPU_INVALID_ARGUMENT);
     CHECK(with([](auto & a) { a.x_stride = 15; }) == GGML_EXT_CPU_INVALID_ARGUMENT);
+    CHECK(with([](auto & a) { a.M = a.N = int64_t{1} << 40; }) == GGML_EXT_CPU_INVALID_ARGUMENT);
+    CHECK(ggml_ext_cpu_gemm_i8_packed_size(int64_t{1} << 62, 16) == 0);
+    CHECK(ggml_ext_cpu_gemm_i8_pack(int64_t{1} << 62, 16, w.data(), 16, small.data(), small.size(), 0, 1) == GGML_EXT_CPU_INVALID_ARGUMENT);
     CHECK(with([](auto & a) { a.dst = test::off_by_one(a.dst); }) == GGML_EXT_CPU_INVALID_ARGUMENT);
     CHECK(with([](auto & a) { a.dst_stride = 33; }) == GGML_EXT_CPU_INVALID_ARGUMENT);
     CHECK(with([](auto & a) { a.w_scale = test::off_by_one(a.w_scale); }) == GGML_EXT_CPU_INVALID_ARGUMENT);

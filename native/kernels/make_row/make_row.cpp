@@ -1,8 +1,8 @@
-#include "alignment.h"
+#include "arguments.h"
 #include "kernel.h"
 
 int ggml_ext_cpu_make_row(const struct ggml_ext_cpu_row * row, int64_t n, float * dst) {
-    if (!row || n < 1 || !dst || !row->x || row->kind < GGML_EXT_CPU_ROW_SCALE || row->kind > GGML_EXT_CPU_ROW_RMS_NORM ||
+    if (!row || !extents_ok(n) || !dst || !row->x || row->kind < GGML_EXT_CPU_ROW_SCALE || row->kind > GGML_EXT_CPU_ROW_RMS_NORM ||
         !float_aligned(row->x, row->y, row->weight, row->modulation, row->shift, dst)) {
         return GGML_EXT_CPU_INVALID_ARGUMENT;
     }

@@ -231,6 +231,7 @@ TEST_CASE("I8-2: bad input is a status") {
     CHECK(with([](auto &) {}) == GGML_EXT_CPU_OK);
     CHECK(with([](auto & a) { a.group = 8; }) == GGML_EXT_CPU_INVALID_ARGUMENT);
     CHECK(with([](auto & a) { a.K = 100; }) == GGML_EXT_CPU_INVALID_ARGUMENT);
+    CHECK(with([](auto & a) { a.K = int64_t{1} << 62, a.x_stride = 0; }) == GGML_EXT_CPU_INVALID_ARGUMENT);
     CHECK(with([](auto & a) { a.padded_rows = 0; }) == GGML_EXT_CPU_INVALID_ARGUMENT);
     CHECK(with([](auto & a) { a.q_stride = 255; }) == GGML_EXT_CPU_INVALID_ARGUMENT);
     CHECK(with([](auto & a) { a.scale = nullptr; }) == GGML_EXT_CPU_INVALID_ARGUMENT);

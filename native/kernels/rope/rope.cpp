@@ -1,20 +1,20 @@
-#include "alignment.h"
 #include "angles.h"
+#include "arguments.h"
 
 namespace {
 
 constexpr int64_t LARGE = int64_t{1} << 20; // bytes
 
 bool valid(const ggml_ext_cpu_rope_args & a, int ith, int nth) {
-    const bool shape = a.d_head >= 1 && a.n_head >= 1 && a.L >= 1 && a.N >= 1 && a.rot_first >= 0 &&
-                       a.rot_first % 2 == 0 && a.d_rot >= 2 && a.d_rot % 2 == 0 && a.rot_first + a.d_rot <= a.d_head;
+    const bool shape = extents_ok(a.d_head, a.n_head, a.L, a.N) && a.rot_first >= 0 &&
+                       a.rot_first % 2 == 0 && a.d_rot >= 2 && a.d_rot % 2 == 0 && a.rot_first <= a.d_head && a.d_rot <= a.d_head - a.rot_first;
     const bool aligned = float_aligned(a.x, a.x_nb1, a.x_nb2, a.x_nb3, a.dst, a.dst_nb1, a.dst_nb2, a.dst_nb3, a.weight) &&
                          (a.pe ? float_aligned(a.pe, a.pe_pair, a.pe_position, a.pe_batch)
                                : a.angles && float_aligned(a.angles->positions, a.angles->freq_factors));
     const bool angles =
         a.angles && a.angles->positions && a.angles->freq_base > 0 && a.angles->freq_scale > 0 &&
         (a.angles->ext_factor == 0 || (a.angles->n_ctx_orig > 0 && a.angles->beta_fast > 0 && a.angles->beta_slow > 0));
-    return shape && aligned && a.x && a.dst && (a.pe || angles) && ith >= 0 && ith < nth && (!a.norm || a.eps >= 0) &&
+    return shape && aligned && a.x && a.dst && (a.pe || angles) && thread_ok(ith, nth) && (!a.norm || a.eps >= 0) &&
            (a.pairs == GGML_EXT_CPU_ROPE_INTERLEAVED || a.pairs == GGML_EXT_CPU_ROPE_SPLIT_HALF);
 }
 
@@ -22,7 +22,7 @@ bool valid(const ggml_ext_cpu_rope_args & a, int ith, int nth) {
 
 // A table of two values a feature, and the angles of one position.
 size_t ggml_ext_cpu_rope_scratch_size(int64_t d_head) {
-    return d_head < 1 ? 0 : 3 * static_cast<size_t>(d_head) * sizeof(float);
+    return !extents_ok(d_head) ? 0 : 3 * static_cast<size_t>(d_head) * sizeof(float);
 }
 
 int ggml_ext_cpu_rope(

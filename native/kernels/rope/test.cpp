@@ -281,6 +281,8 @@ TEST_CASE("rope: bad input is a status and writes nothing") {
     CHECK(with([](auto & a) { a.d_rot = 63; }) == GGML_EXT_CPU_INVALID_ARGUMENT);
     CHECK(with([](auto & a) { a.d_rot = 66; }) == GGML_EXT_CPU_INVALID_ARGUMENT);
     CHECK(with([](auto & a) { a.rot_first = 2; }) == GGML_EXT_CPU_INVALID_ARGUMENT);
+    CHECK(with([](auto & a) { a.rot_first = 2, a.d_rot = INT64_MAX - 1; }) == GGML_EXT_CPU_INVALID_ARGUMENT);
+    CHECK(with([](auto & a) { a.n_head = a.L = int64_t{1} << 40; }) == GGML_EXT_CPU_INVALID_ARGUMENT);
     CHECK(with([](auto & a) { a.pairs = 2; }) == GGML_EXT_CPU_INVALID_ARGUMENT);
     CHECK(with([](auto & a) { a.pe = nullptr; }) == GGML_EXT_CPU_INVALID_ARGUMENT);
     CHECK(with([](auto & a) { a.x_nb1 = 258; }) == GGML_EXT_CPU_INVALID_ARGUMENT);

@@ -193,7 +193,9 @@ TEST_CASE("rows: bad input is a status") {
     CHECK(ggml_ext_cpu_layer_norm(&norm, 0, 1) == GGML_EXT_CPU_INVALID_ARGUMENT);
     ggml_ext_cpu_softmax_args soft = {2, 4, x, 16, x, 16, 1, 1.0f, y, 16};
     CHECK(ggml_ext_cpu_softmax(&soft, 0, 1) == GGML_EXT_CPU_OK);
-    norm.eps = 0, norm.weight = test::off_by_one(x);
+    norm.eps = 0, norm.n = int64_t{1} << 62, norm.x_stride = norm.dst_stride = 0;
+    CHECK(ggml_ext_cpu_layer_norm(&norm, 0, 1) == GGML_EXT_CPU_INVALID_ARGUMENT);
+    norm.n = 4, norm.x_stride = norm.dst_stride = 16, norm.weight = test::off_by_one(x);
     CHECK(ggml_ext_cpu_layer_norm(&norm, 0, 1) == GGML_EXT_CPU_INVALID_ARGUMENT);
     soft.mask_stride = 18;
     CHECK(ggml_ext_cpu_softmax(&soft, 0, 1) == GGML_EXT_CPU_INVALID_ARGUMENT);

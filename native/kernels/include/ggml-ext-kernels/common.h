@@ -22,7 +22,7 @@ extern "C" {
 
 enum ggml_ext_cpu_status {
     GGML_EXT_CPU_OK               = 0,
-    GGML_EXT_CPU_INVALID_ARGUMENT = 1, // a null or unaligned pointer, an extent below 1, a stride below the row, ith >= nth
+    GGML_EXT_CPU_INVALID_ARGUMENT = 1, // a null or unaligned pointer, an extent below 1 or too large to count, a stride below the row, ith >= nth
     GGML_EXT_CPU_SMALL_BUFFER     = 2, // scratch or packed buffer is smaller than its size function says
     GGML_EXT_CPU_WRONG_PACKING    = 3, // packed weights of other extents, another kind or another instruction set
     GGML_EXT_CPU_UNSUPPORTED      = 4, // valid, but outside what the kernel computes exactly

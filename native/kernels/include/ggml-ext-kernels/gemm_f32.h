@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-// Bytes of the packed form of a [K, N] weight; 0 for extents below 1.
+// Bytes of the packed form of a [K, N] weight; 0 for extents below 1 or too large to count.
 size_t ggml_ext_cpu_gemm_f32_packed_size(int64_t N, int64_t K);
 
 // Packs w (row n at w + n*w_stride bytes) into packed. Thread-parallel: each of nth calls packs its share.

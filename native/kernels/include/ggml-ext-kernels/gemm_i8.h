@@ -17,7 +17,7 @@ extern "C" {
 // Largest K for which a sum of K products of two int8 cannot leave int32.
 #define GGML_EXT_CPU_GEMM_I8_MAX_K 131071
 
-// Bytes of the packed form of a [K, N] weight; 0 for extents below 1.
+// Bytes of the packed form of a [K, N] weight; 0 for extents below 1 or too large to count.
 size_t ggml_ext_cpu_gemm_i8_packed_size(int64_t N, int64_t K);
 
 // Packs w (row n at w + n*w_stride bytes) into packed. Thread-parallel: each of nth calls packs its share.
