@@ -29,4 +29,14 @@ inline void put(float * p, vf v, int n) {
     }
 }
 
+// v with zeros beyond lane n.
+inline vf only(vf v, int n) {
+    if (n < LANES) {
+        vf some = {};
+        memcpy(&some, &v, static_cast<size_t>(n) * sizeof(float));
+        return some;
+    }
+    return v;
+}
+
 } // namespace

@@ -23,46 +23,49 @@ void gemm_i8_bench() {
             std::copy_n(test::quantized_rows(static_cast<size_t>(N), static_cast<size_t>(K), 1).begin(), w.size(), w.begin());
             std::copy_n(test::quantized_rows(static_cast<size_t>(M), static_cast<size_t>(K), 2).begin(), x.size(), x.begin());
             bench::lines<uint8_t> x_unsigned(x.begin(), x.end());
-            bench::lines<float>   x_float(x.size(), 0.3f), x_scale(static_cast<size_t>(M), 0.1f),
+            bench::lines<int8_t>  x_quantized(x.size());
+            bench::lines<float>   x_float(x.begin(), x.end()), x_scale(static_cast<size_t>(M), 0.1f),
                 w_scale(static_cast<size_t>(N), 0.1f), dst(static_cast<size_t>(M * N));
             bench::lines<int32_t> peer(dst.size());
             bench::lines<char>    packed(ggml_ext_cpu_gemm_i8_packed_size(N, K)),
                 scratch(ggml_ext_cpu_gemm_i8_scratch_size(M, N, K));
             ggml_ext_cpu_gemm_i8_pack(N, K, w.data(), static_cast<size_t>(K), packed.data(), packed.size(), 0, 1);
-            const ggml_ext_cpu_gemm_i8_args     args     = {M,
-                                                            N,
-                                                            K,
-                                                            packed.data(),
-                                                            packed.size(),
-                                                            x.data(),
-                                                            static_cast<size_t>(K),
-                                                            x_scale.data(),
-                                                            M,
-                                                            w_scale.data(),
-                                                            N,
-                                                            nullptr,
-                                                            0,
-                                                            dst.data(),
-                                                            static_cast<size_t>(N) * 4,
-                                                            w.data(),
-                                                            static_cast<size_t>(K)};
-            const ggml_ext_cpu_quantize_i8_args quantize = {M,
-                                                            K,
-                                                            1,
-                                                            M,
-                                                            x_float.data(),
-                                                            static_cast<size_t>(K) * 4,
-                                                            x.data(),
-                                                            static_cast<size_t>(K),
-                                                            x_scale.data()};
-            const auto                          product  = [&] { ggml_ext_cpu_gemm_i8(&args, scratch.data(), scratch.size(), 0, 1); };
-            const auto                          t =
-                bench::interleaved({{"ours", product},
+            const ggml_ext_cpu_gemm_i8_args     args      = {M,
+                                                             N,
+                                                             K,
+                                                             packed.data(),
+                                                             packed.size(),
+                                                             x.data(),
+                                                             static_cast<size_t>(K),
+                                                             x_scale.data(),
+                                                             M,
+                                                             w_scale.data(),
+                                                             N,
+                                                             nullptr,
+                                                             0,
+                                                             dst.data(),
+                                                             static_cast<size_t>(N) * 4,
+                                                             w.data(),
+                                                             static_cast<size_t>(K)};
+            const ggml_ext_cpu_quantize_i8_args quantize  = {M,
+                                                             K,
+                                                             1,
+                                                             M,
+                                                             x_float.data(),
+                                                             static_cast<size_t>(K) * 4,
+                                                             x_quantized.data(),
+                                                             static_cast<size_t>(K),
+                                                             x_scale.data()};
+            ggml_ext_cpu_gemm_i8_args           quantized = args;
+            quantized.x                                   = x_quantized.data();
+            const auto product                            = [&](const ggml_ext_cpu_gemm_i8_args & a) { ggml_ext_cpu_gemm_i8(&a, scratch.data(), scratch.size(), 0, 1); };
+            const auto t =
+                bench::interleaved({{"ours", [&] { product(args); }},
                                     {"peak", peak.work},
                                     {"quantise + GEMM",
                                      [&] {
                                          ggml_ext_cpu_quantize_i8(&quantize, nullptr, 0, 0, 1);
-                                         product();
+                                         product(quantized);
                                      }},
                                     {"oneDNN unsigned", bench::onednn_i8(M, N, K, x_unsigned.data(), w.data(), peer.data())},
                                     {"oneDNN signed", bench::onednn_i8(M, N, K, x.data(), w.data(), peer.data())}});

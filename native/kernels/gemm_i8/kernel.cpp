@@ -13,25 +13,17 @@ constexpr int64_t MC           = 144;
 constexpr int     MIN_SUMS     = 6;
 constexpr int     FETCH_GROUPS = 4; // between two lines of the next panel
 
-int64_t groups_of(int64_t k) {
-    return (k + K_GROUP - 1) / K_GROUP;
-}
-
-size_t panel_bytes(int64_t k) {
-    return grouped_bytes<K_GROUP>(k);
-}
-
 // K is cut for x and a panel to stay in their caches while all tiles use them.
 int64_t depth_of_block(int64_t M, int64_t K) {
     return min64(K, BLOCK_BYTES / (min64(MC, M) * int64_t{sizeof(pair_groups::element)} + NR));
 }
 
 size_t scratch_size(int64_t M, int64_t K) {
-    return static_cast<size_t>(min64(MC, M) * groups_of(depth_of_block(M, K))) * K_GROUP * sizeof(pair_groups::element);
+    return static_cast<size_t>(min64(MC, M) * groups_of<K_GROUP>(depth_of_block(M, K))) * K_GROUP * sizeof(pair_groups::element);
 }
 
 void pack_panel(const int8_t * w, size_t w_stride, int64_t columns, int64_t k, char * panel) {
-    memset(panel, 0, panel_bytes(k));
+    memset(panel, 0, grouped_bytes<K_GROUP>(k));
     pack_groups<K_GROUP, 0>(w, w_stride, columns, k, panel);
 }
 
@@ -82,7 +74,7 @@ template <int MR> void tile_of(int rows, const factors & f, const output & out) 
 }
 
 void run(const ggml_ext_cpu_gemm_i8_args & args, packed_panels panels, range rows, range panel_range, char * scratch) {
-    const int64_t all_groups = groups_of(args.K);
+    const int64_t all_groups = groups_of<K_GROUP>(args.K);
     const int64_t kc         = depth_of_block(args.M, args.K);
     const int64_t k_blocks   = (args.K + kc - 1) / kc;
     for (int64_t m0 = rows.begin; m0 < rows.end; m0 += MC) {
@@ -124,4 +116,4 @@ void run(const ggml_ext_cpu_gemm_i8_args & args, packed_panels panels, range row
 
 } // namespace
 
-const gemm_i8_kernels GGML_EXT_KERNELS(gemm_i8) = {GEMM_MR, NR, panel_bytes, scratch_size, pack_panel, run};
+const gemm_i8_kernels GGML_EXT_KERNELS(gemm_i8) = {GEMM_MR, NR, grouped_bytes<K_GROUP>, scratch_size, pack_panel, run};

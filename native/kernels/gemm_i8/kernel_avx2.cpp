@@ -3,6 +3,7 @@
 // widened product of kernel.cpp takes four. Panels of which too much would be left, no likely weights, are multiplied by that one.
 
 #include "kernel.h"
+#include "pack_w.h"
 #include "pack_x.h"
 #include "prefetch.h"
 #include "rests.h"
@@ -23,10 +24,6 @@ struct alignas(64) panel_head {
     int32_t widened;   // 1: what follows is a panel of gemm_i8_avx2
 };
 
-int64_t groups_of(int64_t k) {
-    return (k + K_GROUP - 1) / K_GROUP;
-}
-
 int64_t segments_of(int64_t k) {
     return (k + SEGMENT - 1) / SEGMENT;
 }
@@ -38,7 +35,7 @@ struct panel_layout {
 
     explicit panel_layout(int64_t k) {
         most_runs = k * NR / 128 + 2 * NR;
-        before    = sizeof(panel_head) + static_cast<size_t>(groups_of(k)) * GROUP;
+        before    = sizeof(panel_head) + static_cast<size_t>(groups_of<K_GROUP>(k)) * GROUP;
         runs      = before + static_cast<size_t>(segments_of(k) + 1) * sizeof(int32_t);
         size      = (runs + static_cast<size_t>(most_runs) * sizeof(rest_run) + alignof(panel_head) - 1) / alignof(panel_head) * alignof(panel_head);
     }
@@ -60,7 +57,7 @@ struct scratch_layout {
 
     scratch_layout(int64_t M, int64_t K) {
         const int64_t rows = min64(MC, M), blocks = blocks_of(M, K);
-        const int64_t depth = min64((segments_of(K) + blocks - 1) / blocks * SEGMENT, groups_of(K) * K_GROUP);
+        const int64_t depth = min64((segments_of(K) + blocks - 1) / blocks * SEGMENT, groups_of<K_GROUP>(K) * K_GROUP);
         x                   = sizeof(beginnings);
         columns             = x + static_cast<size_t>((rows * depth + 63) / 64 * 64);
         size                = columns + static_cast<size_t>((rows + UNIT - 1) / UNIT * UNIT * depth);
@@ -228,7 +225,7 @@ void run_safe(const ggml_ext_cpu_gemm_i8_args & args, packed_panels panels, rang
             b.segments          = share(segments_of(args.K), kb, blocks);
             const int64_t k0    = b.segments.begin * SEGMENT;
             const int64_t depth = min64(args.K, b.segments.end * SEGMENT) - k0;
-            b.groups            = {k0 / K_GROUP, k0 / K_GROUP + groups_of(depth)};
+            b.groups            = {k0 / K_GROUP, k0 / K_GROUP + groups_of<K_GROUP>(depth)};
             b.first             = kb == 0;
             b.last              = kb == blocks - 1;
             char * to           = x;

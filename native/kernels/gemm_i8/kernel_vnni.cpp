@@ -2,6 +2,7 @@
 // weights are packed as w + 128, x is read where it lies, and each sum starts at -128 times the sum of its row of x, which makes it
 // exact again (all modulo 2^32). Blocking as in gemm_f32; sums of earlier blocks of K wait, as int32, where the float results will be.
 
+#include "each_tile.h"
 #include "kernel.h"
 #include "pack_w.h"
 #include "prefetch.h"
@@ -18,17 +19,9 @@ constexpr int     FETCH_GROUPS = 4; // between two lines of the next panel
 // A group of x: four successive k of one row.
 typedef int32_t group __attribute__((aligned(1), may_alias));
 
-int64_t groups_of(int64_t k) {
-    return (k + K_GROUP - 1) / K_GROUP;
-}
-
-size_t panel_bytes(int64_t k) {
-    return grouped_bytes<K_GROUP>(k);
-}
-
 // K is cut for x and a panel to stay in their caches while all tiles use them.
 int64_t groups_of_block(int64_t M, int64_t K) {
-    return min64(groups_of(K), BLOCK_BYTES / (min64(MC, M) + NR) / K_GROUP);
+    return min64(groups_of<K_GROUP>(K), BLOCK_BYTES / (min64(MC, M) + NR) / K_GROUP);
 }
 
 // Where the rows' sums start.
@@ -38,7 +31,7 @@ size_t scratch_size(int64_t M, int64_t /* K */) {
 
 // Past the last k of a column, and past the last column, whatever: x has zeros there, and nobody reads the sums.
 void pack_panel(const int8_t * w, size_t w_stride, int64_t columns, int64_t k, char * panel) {
-    memset(panel, 0, panel_bytes(k));
+    memset(panel, 0, grouped_bytes<K_GROUP>(k));
     pack_groups<K_GROUP, OFFSET>(w, w_stride, columns, k, panel);
 }
 
@@ -189,16 +182,16 @@ struct block {
     }
 
     void multiply(packed_panels panels, range panel_range) const {
-        const bool stay = (panel_range.end - panel_range.begin) * (groups.end - groups.begin) * NR * K_GROUP <= STAY_BYTES;
-        each_tile(stay, tiles(), panel_range, [&](int64_t t, int64_t p) {
-            const bool fetches = !stay && tiles() > 1 && p + 1 < panel_range.end; // a single tile reads its panel fast enough itself
+        const int64_t weight_bytes = (panel_range.end - panel_range.begin) * (groups.end - groups.begin) * NR * K_GROUP;
+        each_tile(weight_bytes, tiles(), panel_range, [&](int64_t t, int64_t p) {
+            const bool fetches = weight_bytes > STAY_BYTES && tiles() > 1 && p + 1 < panel_range.end; // a single tile reads its panel fast enough itself
             multiply(t, panels.at(p), p, fetches ? panels.at(p + 1) : nullptr);
         });
     }
 };
 
 void run(const ggml_ext_cpu_gemm_i8_args & args, packed_panels panels, range rows, range panel_range, char * scratch) {
-    const int64_t all_groups = groups_of(args.K), most = groups_of_block(args.M, args.K);
+    const int64_t all_groups = groups_of<K_GROUP>(args.K), most = groups_of_block(args.M, args.K);
     const int64_t k_blocks = (all_groups + most - 1) / most;
     auto * const  starts   = reinterpret_cast<int32_t *>(scratch);
     for (int64_t m0 = rows.begin; m0 < rows.end; m0 += MC) {
@@ -219,4 +212,4 @@ void run(const ggml_ext_cpu_gemm_i8_args & args, packed_panels panels, range row
 
 } // namespace
 
-const gemm_i8_kernels GGML_EXT_KERNELS(gemm_i8) = {GEMM_MR, NR, panel_bytes, scratch_size, pack_panel, run};
+const gemm_i8_kernels GGML_EXT_KERNELS(gemm_i8) = {GEMM_MR, NR, grouped_bytes<K_GROUP>, scratch_size, pack_panel, run};

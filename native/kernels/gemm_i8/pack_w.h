@@ -2,12 +2,16 @@
 
 // A panel of weights in the order that products of groups read: GROUP successive k of each of its columns, then the next ones.
 
-#include "tile_output.h"
+#include "tile_size.h"
 
 namespace {
 
+template <int GROUP> int64_t groups_of(int64_t k) {
+    return (k + GROUP - 1) / GROUP;
+}
+
 template <int GROUP> size_t grouped_bytes(int64_t k) {
-    return static_cast<size_t>((k + GROUP - 1) / GROUP) * NR * GROUP;
+    return static_cast<size_t>(groups_of<GROUP>(k)) * NR * GROUP;
 }
 
 // Of each weight w + OFFSET. What no weight fills keeps what it has.

@@ -105,13 +105,7 @@ inline void transpose(const int32_t (*from)[LANES], int32_t (*to)[NR], int first
     for (int j = 0; j < LANES; j++) {
         v[j] = from_bits(load(from[j]));
     }
-    for (int round = 0; round < 3; round++) { // each deals the halves' vectors lane by lane
-        vf dealt[LANES];
-        for (int j = 0; j < LANES / 2; j++) {
-            interleave(v[j], v[j + LANES / 2], dealt[2 * j], dealt[2 * j + 1]);
-        }
-        memcpy(v, dealt, sizeof(v));
-    }
+    transpose(v);
     for (int r = 0; r < LANES; r++) {
         store(to[r] + first, bits(v[r]));
     }

@@ -3,31 +3,11 @@
 // Where a tile of sums goes, and what is made of it: scales, bias, activation.
 
 #include "ggml-ext-kernels/gemm_i8.h"
-#include "partition.h"
+#include "row_vectors.h"
+#include "tile_size.h"
 #include "vmath.h"
 
 namespace {
-
-constexpr int     NR         = 2 * LANES; // columns of a tile
-constexpr int64_t STAY_BYTES = 640 << 10; // of weights, which L2 keeps
-
-// multiply(tile, panel) of all pairs. Where the weights stay in L2, a tile's rows stay in L1 while all panels pass by, else a panel does while
-// all tiles pass by.
-template <typename F> void each_tile(bool weights_stay, int64_t tiles, range panels, F && multiply) {
-    if (weights_stay) {
-        for (int64_t t = 0; t < tiles; t++) {
-            for (int64_t p = panels.begin; p < panels.end; p++) {
-                multiply(t, p);
-            }
-        }
-        return;
-    }
-    for (int64_t p = panels.begin; p < panels.end; p++) {
-        for (int64_t t = 0; t < tiles; t++) {
-            multiply(t, p);
-        }
-    }
-}
 
 struct output {
     float *         dst; // first element of the tile
@@ -70,21 +50,16 @@ inline output rows_from(output out, int64_t row) {
     return out;
 }
 
-// The first n of LANES values, the others zero. All of them, the usual case, is one instruction.
-vf load_first(const float * p, int n) {
-    return n == LANES ? load(p) : load_n(p, n);
-}
-
 // Multiplying by 1 and adding -0 change no value; adding 0 would turn -0 into 0.
 vf row_scale(const output & out, int r) {
     return set1(out.x_scale ? out.x_scale[r * out.x_step] : 1.0f);
 }
 vf column_scale(const output & out, int first, int n) {
     return !out.w_scale ? set1(1.0f) : out.one_w_scale ? set1(*out.w_scale)
-                                                       : load_first(out.w_scale + first, n);
+                                                       : take(out.w_scale + first, n);
 }
 vf column_bias(const output & out, int first, int n) {
-    return out.bias ? load_first(out.bias + first, n) : set1(-0.0f);
+    return out.bias ? take(out.bias + first, n) : set1(-0.0f);
 }
 inline vf scaled(vi sum, vf x_scale, vf w_scale) {
     return to_float(sum) * x_scale * w_scale;
@@ -121,15 +96,11 @@ __attribute__((noinline)) void finish(const output & out, int rows, const void *
         for (int r = 0; r < rows; r++) {
             const char * row = static_cast<const char *>(sums) + static_cast<size_t>(r) * sums_stride;
             float *      c   = row_of(out, r) + first;
-            vf           v   = scaled(bits(load_first(reinterpret_cast<const float *>(row) + first, n)), row_scale(out, r), w) + b;
+            vf           v   = scaled(bits(take(reinterpret_cast<const float *>(row) + first, n)), row_scale(out, r), w) + b;
             if (out.activation == GGML_EXT_CPU_ACT_GELU_ERF) {
                 v = gelu_erf(v);
             }
-            if (n == LANES) {
-                store(c, v);
-            } else {
-                store_n(c, v, n);
-            }
+            put(c, v, n);
         }
     }
 }

@@ -4,7 +4,7 @@
 //   RMS_NORM -> MUL(weight) -> MUL(modulation) -> ADD (to the weighted rows) -> ADD(shift)
 // Only where the rows do not fit into the cache of a core: there alone it pays.
 
-#include "ggml-ext-cpu-ops.h"
+#include "convrot.h"
 #include "ggml-ext-kernels/make_row.h"
 #include "ggml-ext-kernels/quantize_i8.h"
 #include "registrations.h"
@@ -174,17 +174,11 @@ int32_t match(const ggml_ext_graph * graph, int32_t first, void * /* user_data *
 
 const ggml_ext_node & quantizer_of(int32_t n_nodes, nodes_of_match nodes) { return *nodes[n_nodes - 1]; }
 
-int32_t group_of(const ggml_ext_node & quantizer) {
-    ggml_ext_quantize_i8_convrot_attrs attrs;
-    std::memcpy(&attrs, quantizer.attrs, sizeof(attrs));
-    return attrs.group;
-}
-
 // Of each thread: a row, then what the quantiser needs.
 size_t row_size(const ggml_ext_node & quantizer) { return aligned(static_cast<size_t>(quantizer.src[0]->ne[0]) * sizeof(float)); }
 
 size_t scratch_size(const ggml_ext_node & quantizer) {
-    return row_size(quantizer) + ggml_ext_cpu_quantize_i8_scratch_size(quantizer.src[0]->ne[0], group_of(quantizer));
+    return row_size(quantizer) + ggml_ext_cpu_quantize_i8_scratch_size(quantizer.src[0]->ne[0], convrot_group(quantizer.attrs));
 }
 
 int prepare(const ggml_ext_prepare_params * params, ggml_ext_prepared * out, void * /* user_data */) {
@@ -220,7 +214,7 @@ int run(const ggml_ext_exec_params * params, int32_t /* phase */, int32_t ith, i
     ggml_ext_cpu_quantize_i8_args args{};
     args.M           = 1;
     args.K           = K;
-    args.group       = group_of(quantizer);
+    args.group       = convrot_group(quantizer.attrs);
     args.padded_rows = 1;
     args.x           = row;
     for (int64_t m = padded * ith / nth; m < padded * (ith + 1) / nth; ++m) {

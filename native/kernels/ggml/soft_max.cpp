@@ -20,7 +20,7 @@ int32_t supports(const ggml_ext_node * node, void * /* user_data */) {
     if (mask == nullptr) {
         return 1;
     }
-    if (!is_f32(mask) || !dense_rows(*mask) || (mask->ne[1] > 1 && mask->nb[1] < static_cast<size_t>(mask->ne[0]) * sizeof(float))) {
+    if (!is_f32(mask) || !dense_rows(*mask)) {
         return refuse("the mask is not F32 with dense rows");
     }
     if (mask->ne[0] != x->ne[0] || mask->ne[1] < x->ne[1] || x->ne[2] % mask->ne[2] != 0 || x->ne[3] % mask->ne[3] != 0) {

@@ -1,33 +1,17 @@
 #include "kernel.h"
-#include "row_vectors.h"
+#include "row_norm.h"
 #include "vmath.h"
 
 namespace {
 
-// v with zeros beyond lane n.
-inline vf only(vf v, int n) {
-    if (n < LANES) {
-        vf some = {};
-        memcpy(&some, &v, static_cast<size_t>(n) * sizeof(float));
-        return some;
-    }
-    return v;
-}
-
 void norm(const ggml_ext_cpu_row & row, int64_t n, float * dst) {
-    const float per_n = 1.0f / static_cast<float>(n);
-    vf          mean  = {};
+    vf mean = {};
     if (row.kind == GGML_EXT_CPU_ROW_NORM) {
         vf total = {};
         each_vector(n, [&](int64_t i, int lanes) { total += take(row.x + i, lanes); });
-        mean = set1(sum(total) * per_n);
+        mean = mean_from(total, n);
     }
-    vf squares = {};
-    each_vector(n, [&](int64_t i, int lanes) {
-        const vf d = only(take(row.x + i, lanes) - mean, lanes);
-        squares    = fma(d, d, squares);
-    });
-    const vf factor = set1(1.0f / __builtin_sqrtf(sum(squares) * per_n + row.eps));
+    const vf factor = norm_factor(row.x, n, mean, row.eps);
     each_vector(n, [&](int64_t i, int lanes) {
         vf v = (take(row.x + i, lanes) - mean) * factor;
         if (row.weight) {

@@ -1,5 +1,5 @@
 #include "kernel.h"
-#include "row_vectors.h"
+#include "row_norm.h"
 #include "vmath.h"
 
 namespace {
@@ -12,18 +12,7 @@ float * at(float * base, size_t stride, int64_t row) {
     return reinterpret_cast<float *>(reinterpret_cast<char *>(base) + static_cast<size_t>(row) * stride);
 }
 
-// v with zeros beyond lane n.
-inline vf only(vf v, int n) {
-    if (n < LANES) {
-        vf some = {};
-        memcpy(&some, &v, static_cast<size_t>(n) * sizeof(float));
-        return some;
-    }
-    return v;
-}
-
 void layer_norm(const ggml_ext_cpu_layer_norm_args & args, range rows) {
-    const float per_n = 1.0f / static_cast<float>(args.n);
     for (int64_t r = rows.begin; r < rows.end; r++) {
         const float * x        = at(args.x, args.x_stride, r);
         const float * residual = args.residual ? at(args.residual, args.residual_stride, r) : nullptr;
@@ -41,13 +30,8 @@ void layer_norm(const ggml_ext_cpu_layer_norm_args & args, range rows) {
         } else {
             each_vector(args.n, [&](int64_t i, int n) { total += take(x + i, n); });
         }
-        const vf mean    = set1(sum(total) * per_n);
-        vf       squares = {};
-        each_vector(args.n, [&](int64_t i, int n) {
-            const vf d = only(take(y + i, n) - mean, n);
-            squares    = fma(d, d, squares);
-        });
-        const vf factor = set1(1.0f / __builtin_sqrtf(sum(squares) * per_n + args.eps));
+        const vf mean   = mean_from(total, args.n);
+        const vf factor = norm_factor(y, args.n, mean, args.eps);
         each_vector(args.n, [&](int64_t i, int n) {
             vf v = (take(y + i, n) - mean) * factor;
             if (args.weight) {
