@@ -334,6 +334,19 @@ GGML_EXT_API int32_t                      ggml_ext_graph_find(const struct ggml_
 GGML_EXT_API int ggml_ext_graph_delay(struct ggml_ext_graph * graph, int32_t first, int32_t count, int32_t before);
 
 //
+// Weights
+//
+
+// Kernels may keep copies of weights, packed for example. A program that writes the memory of a weight which a kernel has used,
+// other than by nodes of a graph, reports it: copies of these bytes are made anew before their next use. What is not reported
+// is looked for in samples, and the change of a few elements may go unnoticed. Not while a graph that reads the weight is computed.
+GGML_EXT_API void ggml_ext_weights_changed(const void * data, size_t size);
+
+// For such a kernel: were any of these bytes reported since the call that set *version? True for a *version of 0, the one to begin
+// with, and for one that is very old.
+GGML_EXT_API bool ggml_ext_weights_changed_since(uint64_t * version, const void * data, size_t size);
+
+//
 // Observation
 //
 

@@ -110,10 +110,21 @@ void packed_weight::fetch(int64_t row) const {
     __builtin_prefetch(row_of(row) + sampling_.first(row) * LINE);
 }
 
+void packed_weight::forget_changed() {
+    std::lock_guard<std::mutex> lock(changes_mutex_);
+    if (ggml_ext_weights_changed_since(&version_, shape_.data, static_cast<size_t>(shape_.n - 1) * shape_.stride + row_bytes(shape_))) {
+        for (part & p : parts_) {
+            std::lock_guard<std::mutex> part_lock(p.mutex);
+            p.packed = false;
+        }
+    }
+}
+
 int packed_weight::update(int ith, int nth) {
     if (!constant_) {
         return pack(ith, nth);
     }
+    forget_changed();
     const auto n     = static_cast<int64_t>(parts_.size());
     const auto first = n * ith / nth, end = n * (ith + 1) / nth;
     if (first == end) {

@@ -7,8 +7,8 @@
 //
 // A copy is checked before each use, so that a weight that was set anew, trained or freed is not taken for the old one: a print of
 // 64 bytes of each row, at alternating places that reach every column (more of each row where there are few), or of the whole weight
-// where that is small. A caller who changes single elements of a large weight between computations marks it as an input
-// (ggml_set_input): inputs are never packed.
+// where that is small. Single elements of a large weight may change unseen: who writes some reports it (ggml_ext_weights_changed),
+// or marks the weight as an input (ggml_set_input): inputs are never packed.
 
 #include "node.h"
 
@@ -65,6 +65,7 @@ private:
 
     static memory allocate(size_t size);
 
+    void         forget_changed();
     int          pack(int ith, int nth);
     const char * row_of(int64_t i) const;
     void         fetch(int64_t row) const;
@@ -76,6 +77,8 @@ private:
     const sampling     sampling_;
     const memory       data_;
     std::vector<part>  parts_;
+    std::mutex         changes_mutex_;
+    uint64_t           version_ = 0; // of the reported changes
 };
 
 class weight_cache {

@@ -69,6 +69,14 @@ bool ggml_ext_dev_supports_native_op(ggml_backend_device * device, const ggml_te
     return attached != nullptr ? attached->native_supports(op) : runtime::get().ggml().fn.ggml_backend_dev_supports_op(device, op);
 }
 
+void ggml_ext_weights_changed(const void * data, size_t size) {
+    runtime::get().changes().add(data, size);
+}
+
+bool ggml_ext_weights_changed_since(uint64_t * version, const void * data, size_t size) {
+    return version == nullptr || runtime::get().changes().since(*version, data, size);
+}
+
 int ggml_ext_get_kernel_stats(const ggml_ext_registration * registration, ggml_ext_kernel_stats * stats) {
     return guarded([&]() -> int {
         const kernel_ptr k = runtime::get().registrations().find_kernel(registration);

@@ -3,6 +3,7 @@
 
 #include "cuda/module_table.h"
 #include "interpose/device.h"
+#include "registry/weight_changes.h"
 
 #include <array>
 #include <shared_mutex>
@@ -29,6 +30,7 @@ public:
     const abi::ggml &    ggml() const { return ggml_; }
     registry &           registrations() { return registry_; }
     cuda::module_table & modules() { return modules_; }
+    weight_changes &     changes() { return changes_; }
 
     int attach(ggml_backend_device * device);
     int detach(ggml_backend_device * device);
@@ -55,6 +57,7 @@ private:
     std::unique_ptr<const plan::op_table>         ops_;
     registry                                      registry_;
     cuda::module_table                            modules_;
+    weight_changes                                changes_;
     mutable std::shared_mutex                     mutex_;
     std::vector<std::unique_ptr<attached_device>> devices_; // live ones
     std::vector<std::unique_ptr<attached_device>> detached_; // kept: queries may still be inside

@@ -334,3 +334,28 @@ TEST_CASE("CACHE-1: whatever columns change, and by whatever bits, a changed wei
         }
     }
 }
+
+TEST_CASE("CACHE-1: a single element of a large weight may change where it is reported") {
+    kernel_library library;
+    const int64_t  K = 1024, N = 512, M = 8;
+    model          b;
+    ggml_tensor *  w = b.weight(F32, {K, N});
+    ggml_tensor *  x = b.typed_input(F32, {K, M});
+    ggml_tensor *  y = b.g.base.ggml_mul_mat(b.ctx, w, x);
+    b.expand(y);
+    b.allocate();
+    const auto xv = random_floats(static_cast<size_t>(K * M), 20);
+    auto       wv = random_floats(static_cast<size_t>(K * N), 21);
+    b.put(x, xv);
+    b.put(w, wv);
+    REQUIRE(b.compute() == 0);
+    CHECK(b.kernels() == "cpu.mul_mat_f32");
+    for (const int64_t i : {int64_t{5}, 3 * K + 700, K * N - 1}) {
+        CAPTURE(i);
+        wv[static_cast<size_t>(i)] += 1000.0f;
+        b.put(w, wv);
+        ggml_ext_weights_changed(static_cast<const float *>(w->data) + i, sizeof(float));
+        REQUIRE(b.compute() == 0);
+        CHECK(worst_error(wv, xv, b.get(y), K, N) < 1e-6);
+    }
+}

@@ -1,0 +1,55 @@
+#include "ggml-ext.h"
+
+#include <doctest/doctest.h>
+
+#include <vector>
+
+namespace {
+
+constexpr size_t SIZE = 100;
+
+struct kept_copy {
+    const char * data;
+    uint64_t     version = 0;
+
+    bool changed() { return ggml_ext_weights_changed_since(&version, data, SIZE); }
+};
+
+} // namespace
+
+TEST_CASE("CACHE-1: a copy is told of reported bytes that are its own, once, and of no others") {
+    std::vector<char> memory(3 * SIZE);
+    kept_copy         before{memory.data()}, copy{memory.data() + SIZE}, after{memory.data() + 2 * SIZE};
+    const auto        told = [&] {
+        return std::vector<bool>{before.changed(), copy.changed(), after.changed()};
+    };
+    CHECK(told() == std::vector<bool>{true, true, true}); // new
+    CHECK(told() == std::vector<bool>{false, false, false});
+    ggml_ext_weights_changed(copy.data, SIZE);
+    CHECK(told() == std::vector<bool>{false, true, false});
+    CHECK(told() == std::vector<bool>{false, false, false});
+    ggml_ext_weights_changed(copy.data - 1, 1);
+    ggml_ext_weights_changed(after.data + SIZE - 1, 1);
+    ggml_ext_weights_changed(copy.data, 0);
+    CHECK(told() == std::vector<bool>{true, false, true});
+    ggml_ext_weights_changed(before.data + SIZE - 1, 2);
+    CHECK(told() == std::vector<bool>{true, true, false});
+    ggml_ext_weights_changed(before.data, SIZE_MAX);
+    CHECK(told() == std::vector<bool>{true, true, true});
+    CHECK(ggml_ext_weights_changed_since(nullptr, copy.data, SIZE));
+}
+
+TEST_CASE("CACHE-1: a copy that missed many reports is taken for changed") {
+    std::vector<char> memory(2 * SIZE);
+    kept_copy         copy{memory.data()}, idle{memory.data()};
+    copy.changed();
+    idle.changed();
+    for (int i = 0; i < 100000; ++i) {
+        ggml_ext_weights_changed(memory.data() + SIZE, SIZE);
+        if (i % 1000 == 0) {
+            REQUIRE(!copy.changed());
+        }
+    }
+    CHECK(idle.changed());
+    CHECK(!idle.changed());
+}
