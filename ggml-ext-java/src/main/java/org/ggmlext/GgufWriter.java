@@ -1,6 +1,5 @@
 package org.ggmlext;
 
-import java.io.BufferedOutputStream;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.lang.foreign.MemorySegment;
@@ -8,11 +7,11 @@ import java.lang.foreign.ValueLayout;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import org.ggmlext.internal.AtomicFile;
 import org.ggmlext.internal.GgufParser;
 
 /**
@@ -86,16 +85,15 @@ public final class GgufWriter {
   }
 
   /**
-   * Writes the file, over one that is there.
+   * Writes the file, in place of one that is there. It is written into a temporary file beside it,
+   * {@code .*.part}, which takes its place when all is written; if anything fails, the old file
+   * stays as it was. A symbolic link stays, and the file is written that it leads to.
    *
    * @throws GgmlException if it cannot be written
+   * @throws IllegalStateException if data are no longer accessible
    */
   public void write(Path path) {
-    try (OutputStream out = new BufferedOutputStream(Files.newOutputStream(path), CHUNK)) {
-      write(out);
-    } catch (IOException e) {
-      throw new GgmlException("cannot write " + path + ": " + e, e);
-    }
+    AtomicFile.write(path, this::write);
   }
 
   private void write(OutputStream stream) throws IOException {

@@ -2,7 +2,6 @@ package org.ggmlext;
 
 import com.fasterxml.jackson.core.JsonFactory;
 import com.fasterxml.jackson.core.JsonGenerator;
-import java.io.BufferedOutputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.OutputStream;
@@ -11,12 +10,12 @@ import java.lang.foreign.ValueLayout;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import org.ggmlext.internal.AtomicFile;
 
 /**
  * Writes safetensors files. Tensors with large elements come first, so that each begins at a
@@ -106,30 +105,34 @@ public final class SafetensorsWriter {
   }
 
   /**
-   * Writes the file, over one that is there.
+   * Writes the file, in place of one that is there. It is written into a temporary file beside it,
+   * {@code .*.part}, which takes its place when all is written; if anything fails, the old file
+   * stays as it was. So data may come from the file that is replaced (Windows refuses that). A
+   * symbolic link stays, and the file is written that it leads to.
    *
    * @throws GgmlException if it cannot be written
+   * @throws IllegalStateException if data are no longer accessible
    */
   public void write(Path path) {
     List<Entry> ordered =
         tensors.values().stream()
             .sorted(Comparator.comparingInt(Entry::elementSize).reversed())
             .toList();
-    try (OutputStream out = new BufferedOutputStream(Files.newOutputStream(path), CHUNK)) {
-      byte[] header = header(ordered);
-      int padding = -header.length & (ALIGNMENT - 1);
-      out.write(
-          ByteBuffer.allocate(Long.BYTES)
-              .order(ByteOrder.LITTLE_ENDIAN)
-              .putLong(header.length + padding)
-              .array());
-      out.write(header);
-      out.write(" ".repeat(padding).getBytes(StandardCharsets.US_ASCII));
-      for (Entry entry : ordered) {
-        write(out, entry.data());
-      }
-    } catch (IOException e) {
-      throw new GgmlException("cannot write " + path + ": " + e, e);
+    AtomicFile.write(path, out -> write(out, ordered));
+  }
+
+  private void write(OutputStream out, List<Entry> ordered) throws IOException {
+    byte[] header = header(ordered);
+    int padding = -header.length & (ALIGNMENT - 1);
+    out.write(
+        ByteBuffer.allocate(Long.BYTES)
+            .order(ByteOrder.LITTLE_ENDIAN)
+            .putLong(header.length + padding)
+            .array());
+    out.write(header);
+    out.write(" ".repeat(padding).getBytes(StandardCharsets.US_ASCII));
+    for (Entry entry : ordered) {
+      write(out, entry.data());
     }
   }
 

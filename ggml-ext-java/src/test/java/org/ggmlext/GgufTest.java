@@ -88,6 +88,20 @@ class GgufTest {
   }
 
   @Test
+  @DisplayName("JAVA-2: a write that fails midway leaves the old file whole, and no temporary one")
+  void failsMidway() throws IOException {
+    Path file = write();
+    byte[] before = Files.readAllBytes(file);
+    GgufWriter writer = example();
+    try (Arena arena = Arena.ofConfined()) {
+      writer.add("last", Type.I8, Shape.of(5), arena.allocate(5));
+    }
+    assertThatThrownBy(() -> writer.write(file)).isInstanceOf(IllegalStateException.class);
+    assertThat(file).hasBinaryContent(before);
+    assertThat(folder.toFile().list()).containsExactly("model.gguf");
+  }
+
+  @Test
   @DisplayName("JAVA-2: a file's tensors are loaded into a context, bit by bit")
   void load() {
     Device cpu = Ggml.load().device("CPU");

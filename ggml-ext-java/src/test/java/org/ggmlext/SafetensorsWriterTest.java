@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.io.IOException;
+import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
@@ -81,6 +82,19 @@ class SafetensorsWriterTest {
       assertThat(text.type()).isEqualTo(Type.I8);
       assertThat(text.getBytes()).containsExactly('{', '}');
     }
+  }
+
+  @Test
+  @DisplayName("JAVA-2: a write that fails midway leaves the old file whole, and no temporary one")
+  void failsMidway() throws IOException {
+    Files.writeString(path(), "old");
+    SafetensorsWriter writer = new SafetensorsWriter().add("a", new byte[3 << 20]);
+    try (Arena arena = Arena.ofConfined()) {
+      writer.add("b", Type.I8, Shape.of(5), arena.allocate(5));
+    }
+    assertThatThrownBy(() -> writer.write(path())).isInstanceOf(IllegalStateException.class);
+    assertThat(path()).hasContent("old");
+    assertThat(folder.toFile().list()).containsExactly("model.safetensors");
   }
 
   @Test
