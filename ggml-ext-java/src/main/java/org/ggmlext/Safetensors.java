@@ -13,7 +13,7 @@ import org.ggmlext.internal.SafetensorsParser;
  * data are read when they are used.
  *
  * <p>The format writes shapes with the slowest dimension first; here they are in ggml's order,
- * reversed.
+ * reversed; {@link StoredTensor#sizes} has them as they are written.
  *
  * <p>Safe for use by several threads.
  */
@@ -31,7 +31,7 @@ public final class Safetensors implements AutoCloseable {
    *
    * @throws GgmlException if it cannot be read, or is malformed: a header that is larger than the
    *     file or 100 MB, that is no JSON, tensors that overlap, leave gaps or reach over the end, a
-   *     type that neither ggml has nor {@link StoredTensor#dtype} names, more than four dimensions
+   *     type that the format does not have
    */
   public static Safetensors open(Path path) {
     MappedFile file = new MappedFile(path);

@@ -15,7 +15,9 @@ import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.IntStream;
 import org.ggmlext.internal.AtomicFile;
+import org.ggmlext.internal.SafetensorsDtype;
 
 /**
  * Writes safetensors files. Tensors with large elements come first, so that each begins at a
@@ -31,8 +33,11 @@ public final class SafetensorsWriter {
   private final Map<String, String> metadata = new LinkedHashMap<>();
   private final Map<String, Entry> tensors = new LinkedHashMap<>();
 
-  private record Entry(
-      String name, String dtype, int elementSize, Shape shape, MemorySegment data) {}
+  private record Entry(String name, SafetensorsDtype dtype, List<Long> sizes, MemorySegment data) {
+    int bits() {
+      return dtype.bits();
+    }
+  }
 
   /**
    * Sets what the file says about itself.
@@ -53,15 +58,46 @@ public final class SafetensorsWriter {
    *     not those of type and shape
    */
   public SafetensorsWriter add(String name, Type type, Shape shape, MemorySegment data) {
-    String dtype =
-        switch (type) {
-          case F64, F32, F16, BF16, I64, I32, I16, I8 -> type.name();
-          default ->
-              throw new IllegalArgumentException(
-                  "\"%s\" is %s; a safetensors file has F64, F32, F16, BF16, I64 to I8"
-                      .formatted(name, type));
-        };
-    return add(new Entry(name, dtype, type.byteSize(), shape, data));
+    SafetensorsDtype dtype = SafetensorsDtype.find(type.name());
+    if (dtype == null) {
+      throw new IllegalArgumentException(
+          "\"%s\" is %s; a safetensors file has F64, F32, F16, BF16, I64 to I8"
+              .formatted(name, type));
+    }
+    List<Long> sizes = IntStream.range(0, shape.dims()).mapToObj(shape::ne).toList().reversed();
+    return add(new Entry(name, dtype, sizes, data));
+  }
+
+  /**
+   * Adds a tensor of any type that the format has, with data that stay as they are until {@link
+   * #write}.
+   *
+   * @param dtype what the format calls the type, such as {@code F32}, {@code U8}, {@code F8_E4M3}
+   * @param sizes as the file gets them, the slowest dimension first; none for a single value
+   * @return this
+   * @throws IllegalArgumentException if the name is taken, the format has no such type, or the
+   *     bytes are not those of type and sizes
+   */
+  public SafetensorsWriter add(String name, String dtype, List<Long> sizes, MemorySegment data) {
+    SafetensorsDtype known = SafetensorsDtype.find(dtype);
+    if (known == null) {
+      throw new IllegalArgumentException(
+          "\"%s\" is %s; a safetensors file has %s"
+              .formatted(name, dtype, SafetensorsDtype.names()));
+    }
+    return add(new Entry(name, known, List.copyOf(sizes), data));
+  }
+
+  /**
+   * Adds a tensor of another file with the type and the sizes that it has there.
+   *
+   * @param data its bytes, which stay as they are until {@link #write}
+   * @return this
+   * @throws IllegalArgumentException if the name is taken, a safetensors file has no such type, or
+   *     the bytes are not those of type and sizes
+   */
+  public SafetensorsWriter add(StoredTensor tensor, MemorySegment data) {
+    return add(tensor.name(), tensor.dtype(), tensor.sizes(), data);
   }
 
   /**
@@ -86,16 +122,20 @@ public final class SafetensorsWriter {
    */
   public SafetensorsWriter add(String name, byte... bytes) {
     return add(
-        new Entry(name, "U8", 1, Shape.of(bytes.length), MemorySegment.ofArray(bytes.clone())));
+        new Entry(
+            name,
+            SafetensorsDtype.U8,
+            List.of((long) bytes.length),
+            MemorySegment.ofArray(bytes.clone())));
   }
 
   private SafetensorsWriter add(Entry entry) {
-    long bytes = Math.multiplyExact(entry.shape().elements(), entry.elementSize());
+    long bytes = entry.dtype().byteSize(entry.sizes());
     if (entry.data().byteSize() != bytes) {
       throw new IllegalArgumentException(
           "\"%s\" %s %s has %d bytes, %d are given"
               .formatted(
-                  entry.name(), entry.dtype(), entry.shape(), bytes, entry.data().byteSize()));
+                  entry.name(), entry.dtype(), entry.sizes(), bytes, entry.data().byteSize()));
     }
     if (entry.name().equals("__metadata__") || tensors.containsKey(entry.name())) {
       throw new IllegalArgumentException("the name \"" + entry.name() + "\" is taken");
@@ -115,9 +155,7 @@ public final class SafetensorsWriter {
    */
   public void write(Path path) {
     List<Entry> ordered =
-        tensors.values().stream()
-            .sorted(Comparator.comparingInt(Entry::elementSize).reversed())
-            .toList();
+        tensors.values().stream().sorted(Comparator.comparingInt(Entry::bits).reversed()).toList();
     AtomicFile.write(path, out -> write(out, ordered));
   }
 
@@ -150,10 +188,10 @@ public final class SafetensorsWriter {
       long offset = 0;
       for (Entry entry : ordered) {
         json.writeObjectFieldStart(entry.name());
-        json.writeStringField("dtype", entry.dtype());
+        json.writeStringField("dtype", entry.dtype().name());
         json.writeArrayFieldStart("shape");
-        for (int dim = entry.shape().dims() - 1; dim >= 0; dim--) {
-          json.writeNumber(entry.shape().ne(dim));
+        for (long size : entry.sizes()) {
+          json.writeNumber(size);
         }
         json.writeEndArray();
         json.writeArrayFieldStart("data_offsets");

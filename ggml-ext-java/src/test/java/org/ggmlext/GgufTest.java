@@ -82,6 +82,7 @@ class GgufTest {
           .hasMessageContaining("UINT8");
       assertThat(file.tensors()).extracting(StoredTensor::name).containsExactly("w", "q");
       assertThat(file.tensor("w").shape()).isEqualTo(Shape.of(3, 2));
+      assertThat(file.tensor("w").sizes()).containsExactly(2L, 3L);
       assertThat(file.find("x")).isNull();
       assertThatThrownBy(() -> file.tensor("x")).isInstanceOf(IllegalArgumentException.class);
     }

@@ -4,12 +4,14 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.io.IOException;
+import java.lang.foreign.ValueLayout;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
+import java.util.List;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -59,6 +61,59 @@ class SafetensorsTest {
     }
   }
 
+  @ParameterizedTest(name = "{0} {1}")
+  @CsvSource({
+    "F64, '1', 8, F64, 1",
+    "I64, '', 8, I64, 1",
+    "U64, '1,1', 8, I64, 1",
+    "C64, '2', 16, I64, 2",
+    "F32, '1,2,1', 8, F32, '1,2'",
+    "I32, '2', 8, I32, 2",
+    "U32, '2,1', 8, I32, '1,2'",
+    "F16, '1,1,1,1,3,2', 12, F16, '2,3'",
+    "BF16, '2,3,1,1,2', 24, BF16, '2,1,1,6'",
+    "I16, '3', 6, I16, 3",
+    "U16, '3', 6, I16, 3",
+    "I8, '1,2,3', 6, I8, '3,2'",
+    "U8, '2,3', 6, I8, '3,2'",
+    "BOOL, '0,2', 0, I8, '2,0'",
+    "F8_E4M3, '2,2', 4, I8, '2,2'",
+    "F8_E5M2, '2', 2, I8, 2",
+    "F8_E8M0, '2', 2, I8, 2",
+    "F8_E4M3FNUZ, '2', 2, I8, 2",
+    "F8_E5M2FNUZ, '2', 2, I8, 2",
+    "F6_E2M3, '2,4', 6, I8, 6",
+    "F6_E3M2, '4', 3, I8, 3",
+    "F4, '3,2', 3, I8, 3",
+  })
+  @DisplayName("JAVA-2: every type of the format is read, with the sizes as they are written")
+  void everyType(String dtype, String sizes, int bytes, Type type, String shape)
+      throws IOException {
+    String header =
+        "{\"t\":{\"dtype\":\"%s\",\"shape\":[%s],\"data_offsets\":[0,%d]}}"
+            .formatted(dtype, sizes, bytes);
+    byte[] data = new byte[bytes];
+    for (int i = 0; i < bytes; i++) {
+      data[i] = (byte) (i + 1);
+    }
+    Path path = folder.resolve("types.safetensors");
+    Files.write(path, SafetensorsBytes.file(header, data));
+    try (Safetensors file = Safetensors.open(path)) {
+      StoredTensor tensor = file.tensor("t");
+      assertThat(tensor.dtype()).isEqualTo(dtype);
+      assertThat(tensor.sizes()).isEqualTo(longs(sizes));
+      assertThat(tensor.type()).isEqualTo(type);
+      assertThat(tensor.shape())
+          .isEqualTo(Shape.of(longs(shape).stream().mapToLong(Long::longValue).toArray()));
+      assertThat(tensor.byteSize()).isEqualTo(bytes);
+      assertThat(file.data("t").toArray(ValueLayout.JAVA_BYTE)).isEqualTo(data);
+    }
+  }
+
+  private static List<Long> longs(String text) {
+    return text.isEmpty() ? List.of() : Arrays.stream(text.split(",")).map(Long::valueOf).toList();
+  }
+
   @Test
   @DisplayName("JAVA-2: a closed file says so, twice closed or not")
   void closed() throws IOException {
@@ -99,12 +154,19 @@ class SafetensorsTest {
             + " 8",
         "an overlap | {\"a\":{\"dtype\":\"I8\",\"shape\":[6],\"data_offsets\":[0,6]},"
             + "\"b\":{\"dtype\":\"I8\",\"shape\":[4],\"data_offsets\":[4,8]}} | ends at 6",
-        "five dimensions | {\"w\":{\"dtype\":\"I8\",\"shape\":[1,1,1,1,8],\"data_offsets\":[0,8]}}"
-            + " | 5",
+        "half a byte | {\"w\":{\"dtype\":\"F4\",\"shape\":[5,3],\"data_offsets\":[0,8]}} |"
+            + " [5, 3] of 4 bits each are 60 bits",
+        "a huge shape without data |"
+            + " {\"w\":{\"dtype\":\"I8\",\"shape\":[0,2,4611686018427387904,4],\"data_offsets\":[0,0]}}"
+            + " | more elements",
         "a huge shape | {\"w\":{\"dtype\":\"I8\",\"shape\":[9000000000,9000000000],"
             + "\"data_offsets\":[0,8]}} | more elements",
         "a number too large | {\"w\":{\"dtype\":\"I8\",\"shape\":[99999999999999999999],"
-            + "\"data_offsets\":[0,8]}} | range",
+            + "\"data_offsets\":[0,8]}} | the shape of w: 99999999999999999999, expected 0 to"
+            + " 9223372036854775807",
+        "an offset too large | {\"w\":{\"dtype\":\"I8\",\"shape\":[8],"
+            + "\"data_offsets\":[0,9223372036854775808]}} | the offsets of w: 9223372036854775808,"
+            + " expected 0 to 9223372036854775807",
         "a negative size | {\"w\":{\"dtype\":\"I8\",\"shape\":[-8],\"data_offsets\":[0,8]}} |"
             + " negative",
         "a fraction | {\"w\":{\"dtype\":\"I8\",\"shape\":[8.5],\"data_offsets\":[0,8]}} |"

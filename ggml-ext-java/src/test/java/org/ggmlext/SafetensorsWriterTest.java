@@ -11,11 +11,15 @@ import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Comparator;
+import java.util.List;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 class SafetensorsWriterTest {
+  private static final List<String> ORDER = List.of("n", "b", "u", "q", "v", "p", "i");
+
   @TempDir private Path folder;
 
   private Path path() {
@@ -85,6 +89,55 @@ class SafetensorsWriterTest {
   }
 
   @Test
+  @DisplayName("JAVA-2: tensors of another file are written as they are there, of every type")
+  void writesAgain() throws IOException {
+    String tensors =
+        "\"i\":{\"dtype\":\"U64\",\"shape\":[],\"data_offsets\":[0,8]},"
+            + "\"p\":{\"dtype\":\"F32\",\"shape\":[1,1,2],\"data_offsets\":[8,16]},"
+            + "\"v\":{\"dtype\":\"F16\",\"shape\":[1,2,1,1,1],\"data_offsets\":[16,20]},"
+            + "\"b\":{\"dtype\":\"BOOL\",\"shape\":[2,1],\"data_offsets\":[20,22]},"
+            + "\"u\":{\"dtype\":\"U8\",\"shape\":[1,2],\"data_offsets\":[22,24]},"
+            + "\"q\":{\"dtype\":\"F8_E4M3\",\"shape\":[1,0],\"data_offsets\":[24,24]},"
+            + "\"n\":{\"dtype\":\"F4\",\"shape\":[2,1],\"data_offsets\":[24,25]}";
+    byte[] data = new byte[25];
+    for (int i = 0; i < data.length; i++) {
+      data[i] = (byte) (7 * i);
+    }
+    byte[] whole = SafetensorsBytes.file("{\"__metadata__\":{\"a\":\"b\"}," + tensors + "}", data);
+    Path given = folder.resolve("given.safetensors");
+    Files.write(given, whole);
+    SafetensorsWriter writer = new SafetensorsWriter();
+    try (Safetensors file = Safetensors.open(given)) {
+      file.metadata().forEach(writer::metadata);
+      // The smallest elements first: the writer has to put them into order.
+      file.tensors().stream()
+          .sorted(Comparator.comparing(tensor -> ORDER.indexOf(tensor.name())))
+          .forEach(tensor -> writer.add(tensor, file.data(tensor.name())));
+      writer.write(path());
+      assertThat(Files.readAllBytes(path())).isEqualTo(whole);
+
+      // The file that data come from can be the one that is written.
+      writer.write(given);
+      assertThat(Files.readAllBytes(given)).isEqualTo(whole);
+    }
+  }
+
+  @Test
+  @DisplayName("JAVA-2: a type and sizes are written as they are given")
+  void writesSizes() throws IOException {
+    new SafetensorsWriter()
+        .add("one", "F32", List.of(), bytes(0, 0, 0x80, 0x3f))
+        .add("row", "U16", List.of(1L, 1L), bytes(1, 2))
+        .write(path());
+    assertThat(Files.readAllBytes(path()))
+        .isEqualTo(
+            SafetensorsBytes.file(
+                "{\"one\":{\"dtype\":\"F32\",\"shape\":[],\"data_offsets\":[0,4]},"
+                    + "\"row\":{\"dtype\":\"U16\",\"shape\":[1,1],\"data_offsets\":[4,6]}}",
+                SafetensorsBytes.bytes(0, 0, 0x80, 0x3f, 1, 2)));
+  }
+
+  @Test
   @DisplayName("JAVA-2: a write that fails midway leaves the old file whole, and no temporary one")
   void failsMidway() throws IOException {
     Files.writeString(path(), "old");
@@ -113,6 +166,15 @@ class SafetensorsWriterTest {
     assertThatThrownBy(() -> writer.add("f", Type.F32, Shape.of(3), bytes(1, 2, 3)))
         .isInstanceOf(IllegalArgumentException.class)
         .hasMessage("\"f\" F32 [3] has 12 bytes, 3 are given");
+    assertThatThrownBy(() -> writer.add("t", "F7", List.of(1L), bytes(1)))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageContaining("\"t\" is F7; a safetensors file has F64, I64, U64");
+    assertThatThrownBy(() -> writer.add("t", "U8", List.of(2L, -1L), bytes(1)))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageContaining("no negative size: [2, -1]");
+    assertThatThrownBy(() -> writer.add("t", "F4", List.of(3L), bytes(1, 2)))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageContaining("12 bits, no whole number of bytes");
     Path nowhere = folder.resolve("none").resolve("a.safetensors");
     assertThatThrownBy(() -> writer.write(nowhere))
         .isInstanceOf(GgmlException.class)

@@ -1,6 +1,7 @@
 package org.ggmlext.internal;
 
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -186,7 +187,8 @@ public final class GgufParser {
       Type type = Type.of(value);
       Shape shape = Shape.of(ne);
       long bytes = Math.multiplyExact(type.rowSize(shape.ne0()), shape.rows());
-      tensor = new StoredTensor(name, type, type.toString(), shape, offset, bytes);
+      List<Long> sizes = Arrays.stream(ne, 0, dims).boxed().toList().reversed();
+      tensor = new StoredTensor(name, type, type.toString(), shape, sizes, offset, bytes);
     } catch (IllegalArgumentException | ArithmeticException e) {
       throw new GgmlException(
           reader

@@ -5,6 +5,7 @@ import com.fasterxml.jackson.core.JsonFactoryBuilder;
 import com.fasterxml.jackson.core.JsonParser;
 import com.fasterxml.jackson.core.JsonToken;
 import com.fasterxml.jackson.core.StreamReadFeature;
+import com.fasterxml.jackson.core.exc.InputCoercionException;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Comparator;
@@ -14,7 +15,6 @@ import java.util.Map;
 import org.ggmlext.GgmlException;
 import org.ggmlext.Shape;
 import org.ggmlext.StoredTensor;
-import org.ggmlext.Type;
 
 /** Reads the header of a safetensors file: its length in eight bytes, then JSON. */
 public final class SafetensorsParser {
@@ -116,18 +116,19 @@ public final class SafetensorsParser {
     tensors.put(name, tensor(name, dtype, shape, offsets.get(0), offsets.get(1)));
   }
 
-  private StoredTensor tensor(String name, String dtype, List<Long> sizes, long begin, long end) {
-    Type type = typeOf(name, dtype);
-    if (sizes.size() > Shape.DIMS) {
+  private StoredTensor tensor(String name, String called, List<Long> sizes, long begin, long end) {
+    SafetensorsDtype dtype = SafetensorsDtype.find(called);
+    if (dtype == null) {
       throw reader.bad(
-          "the tensor \"%s\" has %d dimensions, ggml has 4".formatted(name, sizes.size()));
+          "the tensor \"%s\" has the dtype \"%s\"; known are %s"
+              .formatted(name, called, SafetensorsDtype.names()));
     }
     Shape shape;
     long bytes;
     try {
-      shape = sizes.isEmpty() ? Shape.of(1) : Shape.of(reversed(sizes));
-      bytes = Math.multiplyExact(type.rowSize(shape.ne0()), shape.rows());
-    } catch (IllegalArgumentException | ArithmeticException e) {
+      bytes = dtype.byteSize(sizes);
+      shape = dtype.shape(sizes);
+    } catch (IllegalArgumentException e) {
       throw new GgmlException(
           reader
               .bad("the tensor \"%s\" cannot be: %s".formatted(name, e.getMessage()))
@@ -137,13 +138,9 @@ public final class SafetensorsParser {
     if (begin < 0 || end < begin || end - begin != bytes) {
       throw reader.bad(
           "the tensor \"%s\" %s %s has %d bytes, its offsets %d to %d say something else"
-              .formatted(name, type, shape, bytes, begin, end));
+              .formatted(name, dtype, sizes, bytes, begin, end));
     }
-    return new StoredTensor(name, type, dtype, shape, begin, bytes);
-  }
-
-  private static long[] reversed(List<Long> sizes) {
-    return sizes.reversed().stream().mapToLong(Long::longValue).toArray();
+    return new StoredTensor(name, dtype.type(), called, shape, sizes, begin, bytes);
   }
 
   private List<Long> readLongs(JsonParser json, JsonToken token, String what) throws IOException {
@@ -151,26 +148,21 @@ public final class SafetensorsParser {
     List<Long> values = new ArrayList<>();
     for (JsonToken next = json.nextToken(); next != JsonToken.END_ARRAY; next = json.nextToken()) {
       expect(next, JsonToken.VALUE_NUMBER_INT, what);
-      values.add(json.getLongValue());
+      values.add(readLong(json, what));
     }
     return values;
   }
 
-  private Type typeOf(String name, String dtype) {
-    return switch (dtype) {
-      case "F64" -> Type.F64;
-      case "F32" -> Type.F32;
-      case "F16" -> Type.F16;
-      case "BF16" -> Type.BF16;
-      case "I64" -> Type.I64;
-      case "I32" -> Type.I32;
-      case "I16" -> Type.I16;
-      case "I8", "U8", "BOOL" -> Type.I8;
-      default ->
-          throw reader.bad(
-              "the tensor \"%s\" has the dtype \"%s\"; known are F64, F32, F16, BF16, I64 to I8, U8, BOOL"
-                  .formatted(name, dtype));
-    };
+  private long readLong(JsonParser json, String what) throws IOException {
+    try {
+      return json.getLongValue();
+    } catch (InputCoercionException e) {
+      throw new GgmlException(
+          reader
+              .bad("%s: %s, expected 0 to %d".formatted(what, json.getText(), Long.MAX_VALUE))
+              .getMessage(),
+          e);
+    }
   }
 
   /** The data must be covered without gaps or overlaps: what is between could hide anything. */
