@@ -1,10 +1,13 @@
 package org.ggmlext;
 
 import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.ByteOrder;
 import java.nio.file.Path;
 import java.util.Collection;
 import java.util.Collections;
 import java.util.Map;
+import org.ggmlext.internal.Bfloat16;
 import org.ggmlext.internal.MappedFile;
 import org.ggmlext.internal.SafetensorsParser;
 
@@ -18,6 +21,14 @@ import org.ggmlext.internal.SafetensorsParser;
  * <p>Safe for use by several threads.
  */
 public final class Safetensors implements AutoCloseable {
+  private static final ValueLayout.OfShort SHORT =
+      ValueLayout.JAVA_SHORT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
+  private static final ValueLayout.OfFloat FLOAT =
+      ValueLayout.JAVA_FLOAT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
+
+  /** The JVM keeps a few elements of an int's range for itself. */
+  private static final int MAX_ARRAY = Integer.MAX_VALUE - 8;
+
   private final MappedFile file;
   private final SafetensorsParser head;
 
@@ -85,6 +96,42 @@ public final class Safetensors implements AutoCloseable {
   public MemorySegment data(String name) {
     StoredTensor tensor = tensor(name);
     return file.bytes().asSlice(head.dataBegin() + tensor.offset(), tensor.byteSize());
+  }
+
+  /**
+   * The values of an F32, F16 or BF16 tensor, which all are floats exactly.
+   *
+   * @return in the file's order
+   * @throws IllegalArgumentException if there is no such tensor, it has another type, or more
+   *     elements than an array can have
+   * @throws IllegalStateException if the file is closed
+   */
+  public float[] floats(String name) {
+    StoredTensor tensor = tensor(name);
+    long elements = tensor.shape().elements();
+    if (elements > MAX_ARRAY) {
+      throw new IllegalArgumentException(
+          "\"%s\" has %d elements, an array at most %d".formatted(name, elements, MAX_ARRAY));
+    }
+    MemorySegment data = data(name);
+    float[] values = new float[(int) elements];
+    switch (tensor.type()) {
+      case F32 -> MemorySegment.copy(data, FLOAT, 0, values, 0, values.length);
+      case F16 -> {
+        for (int i = 0; i < values.length; i++) {
+          values[i] = Float.float16ToFloat(data.getAtIndex(SHORT, i));
+        }
+      }
+      case BF16 -> {
+        for (int i = 0; i < values.length; i++) {
+          values[i] = Bfloat16.toFloat(data.getAtIndex(SHORT, i));
+        }
+      }
+      default ->
+          throw new IllegalArgumentException(
+              "\"%s\" is %s, expected F32, F16 or BF16".formatted(name, tensor.dtype()));
+    }
+    return values;
   }
 
   /**

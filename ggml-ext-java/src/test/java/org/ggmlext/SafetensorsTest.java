@@ -115,6 +115,51 @@ class SafetensorsTest {
   }
 
   @Test
+  @DisplayName("JAVA-2: F32, F16 and BF16 are read as floats, other types are refused")
+  void floats() throws IOException {
+    String header =
+        """
+        {"f": {"dtype": "F32", "shape": [1, 2], "data_offsets": [0, 8]},
+         "h": {"dtype": "F16", "shape": [3], "data_offsets": [8, 14]},
+         "b": {"dtype": "BF16", "shape": [], "data_offsets": [14, 16]},
+         "i": {"dtype": "I16", "shape": [0], "data_offsets": [16, 16]}}\
+        """;
+    // 1.5 and -0; 1, -2.5 and the smallest one; -2.5
+    byte[] data =
+        SafetensorsBytes.bytes(0, 0, 0xc0, 0x3f, 0, 0, 0, 0x80, 0, 0x3c, 0, 0xc1, 1, 0, 0x20, 0xc0);
+    Path path = folder.resolve("floats.safetensors");
+    Files.write(path, SafetensorsBytes.file(header, data));
+    try (Safetensors file = Safetensors.open(path)) {
+      assertThat(file.floats("f")).containsExactly(1.5f, -0.0f);
+      assertThat(file.floats("h")).containsExactly(1, -2.5f, 0x1p-24f);
+      assertThat(file.floats("b")).containsExactly(-2.5f);
+      assertThatThrownBy(() -> file.floats("i"))
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessage("\"i\" is I16, expected F32, F16 or BF16");
+      assertThatThrownBy(() -> file.floats("none"))
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessageContaining("no tensor \"none\"");
+    }
+  }
+
+  @Test
+  @DisplayName("JAVA-2: floats of more elements than an array has are refused with both numbers")
+  void tooManyFloats() throws IOException {
+    byte[] head =
+        SafetensorsBytes.file(
+            "{\"w\":{\"dtype\":\"BF16\",\"shape\":[32768,65536],\"data_offsets\":[0,4294967296]}}",
+            new byte[0]);
+    Path path = folder.resolve("sparse.safetensors");
+    SafetensorsBytes.sparse(path, head, 1L << 32);
+    try (Safetensors file = Safetensors.open(path)) {
+      assertThat(file.tensor("w").shape()).isEqualTo(Shape.of(65536, 32768));
+      assertThatThrownBy(() -> file.floats("w"))
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessage("\"w\" has 2147483648 elements, an array at most 2147483639");
+    }
+  }
+
+  @Test
   @DisplayName("JAVA-2: a closed file says so, twice closed or not")
   void closed() throws IOException {
     Safetensors file = Safetensors.open(write(GOOD, 32));

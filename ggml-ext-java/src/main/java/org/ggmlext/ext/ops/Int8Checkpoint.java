@@ -4,9 +4,7 @@ import com.fasterxml.jackson.core.JsonFactory;
 import com.fasterxml.jackson.core.JsonParser;
 import com.fasterxml.jackson.core.JsonToken;
 import java.io.IOException;
-import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import java.nio.ByteOrder;
 import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.Map;
@@ -18,7 +16,6 @@ import org.ggmlext.Shape;
 import org.ggmlext.StoredTensor;
 import org.ggmlext.Tensor;
 import org.ggmlext.Type;
-import org.ggmlext.internal.Bfloat16;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -45,14 +42,15 @@ public final class Int8Checkpoint {
   private static final String MARK = ".comfy_quant";
   private static final int MAX_TEXT = 1 << 16;
   private static final int MAX_K = 131071;
-  private static final int DEFAULT_GROUP = 256;
+  private static final String DEFAULT_GROUP = "256";
+  private static final Set<String> GROUPS = Set.of("1", "4", "16", "64", "256");
   private static final JsonFactory JSON = new JsonFactory();
 
   private final Safetensors file;
   private final Map<String, Stored> layers = new LinkedHashMap<>();
 
-  /** What the text of a layer says. */
-  private record Settings(String format, boolean rotated, int group) {}
+  /** What the text of a layer says; the group is 1 where nothing was rotated. */
+  private record Settings(String format, int group) {}
 
   private record Stored(
       StoredTensor weight, StoredTensor scale, @Nullable StoredTensor bias, int group) {}
@@ -123,7 +121,7 @@ public final class Int8Checkpoint {
     file.load(stored.weight().name(), layer.linear().weight());
     file.load(stored.scale().name(), scale);
     if (bias != null && stored.bias() != null) {
-      bias.setFloats(floats(stored.bias()));
+      bias.setFloats(file.floats(stored.bias().name()));
     }
   }
 
@@ -147,7 +145,7 @@ public final class Int8Checkpoint {
     if (k < 1 || n < 1 || k > MAX_K) {
       throw bad(weight, "expected 1 to %d features".formatted(MAX_K));
     }
-    int group = settings.rotated() ? settings.group() : 1;
+    int group = settings.group();
     if (k % group != 0) {
       throw bad(weight, "expected a multiple of the group %d as features".formatted(group));
     }
@@ -187,7 +185,7 @@ public final class Int8Checkpoint {
     }
     String format = "";
     boolean rotated = false;
-    int group = DEFAULT_GROUP;
+    String group = DEFAULT_GROUP;
     byte[] text = file.data(tensor.name()).toArray(ValueLayout.JAVA_BYTE);
     try (JsonParser json = JSON.createParser(text)) {
       expect(tensor, json.nextToken(), JsonToken.START_OBJECT, "the text");
@@ -207,7 +205,7 @@ public final class Int8Checkpoint {
           }
           case "convrot_groupsize" -> {
             expect(tensor, value, JsonToken.VALUE_NUMBER_INT, key);
-            group = json.getIntValue();
+            group = json.getText();
           }
           default -> json.skipChildren();
         }
@@ -219,14 +217,13 @@ public final class Int8Checkpoint {
       throw new GgmlException(
           "%s: \"%s\" is no JSON: %s".formatted(file.path(), tensor.name(), e.getMessage()), e);
     }
-    if (format.equals(FORMAT) && rotated && !isGroup(group)) {
-      throw bad(tensor, "convrot_groupsize %d, expected 1, 4, 16, 64 or 256".formatted(group));
+    if (!format.equals(FORMAT) || !rotated) {
+      return new Settings(format, 1);
     }
-    return new Settings(format, rotated, group);
-  }
-
-  private static boolean isGroup(int group) {
-    return group == 1 || group == 4 || group == 16 || group == 64 || group == 256;
+    if (!GROUPS.contains(group)) {
+      throw bad(tensor, "convrot_groupsize %s, expected 1, 4, 16, 64 or 256".formatted(group));
+    }
+    return new Settings(format, Integer.parseInt(group));
   }
 
   private void expect(
@@ -234,22 +231,5 @@ public final class Int8Checkpoint {
     if (token != expected) {
       throw bad(tensor, "%s: %s expected, %s found".formatted(what, expected, token));
     }
-  }
-
-  private float[] floats(StoredTensor tensor) {
-    MemorySegment data = file.data(tensor.name());
-    float[] values = new float[Math.toIntExact(tensor.shape().elements())];
-    ValueLayout.OfShort half = ValueLayout.JAVA_SHORT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
-    ValueLayout.OfFloat single =
-        ValueLayout.JAVA_FLOAT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
-    for (int i = 0; i < values.length; i++) {
-      values[i] =
-          switch (tensor.type()) {
-            case F16 -> Float.float16ToFloat(data.getAtIndex(half, i));
-            case BF16 -> Bfloat16.toFloat(data.getAtIndex(half, i));
-            default -> data.getAtIndex(single, i);
-          };
-    }
-    return values;
   }
 }

@@ -118,6 +118,7 @@ class Int8CheckpointTest {
       value = {
         "{\"format\":\"int8_tensorwise\"}",
         "{\"format\":\"int8_tensorwise\",\"convrot\":false,\"convrot_groupsize\":7}",
+        "{\"format\":\"int8_tensorwise\",\"convrot_groupsize\":99999999999}",
         "{\"later\":{\"a\":[1]},\"format\":\"int8_tensorwise\"}",
       })
   @DisplayName("JAVA-2: a layer that was not rotated, without bias; unknown keys are passed over")
@@ -199,7 +200,8 @@ class Int8CheckpointTest {
         "{\"format\":8} | format: VALUE_STRING expected",
         "{\"format\":\"int8_tensorwise\",\"convrot\":1} | convrot: VALUE_TRUE expected",
         "{\"format\":\"int8_tensorwise\",\"convrot_groupsize\":\"64\"} | VALUE_NUMBER_INT expected",
-        "{\"format\":\"int8_tensorwise\",\"convrot_groupsize\":99999999999} | is no JSON",
+        "{\"format\":\"int8_tensorwise\",\"convrot\":true,\"convrot_groupsize\":99999999999} |"
+            + " convrot_groupsize 99999999999, expected 1, 4, 16, 64 or 256",
         "{\"format\":\"int8_tensorwise\",\"convrot\":true,\"convrot_groupsize\":32} |"
             + " convrot_groupsize 32, expected 1, 4, 16, 64 or 256",
         "{\"format\":\"int8_tensorwise\",\"convrot\":true} | a multiple of the group 256",
