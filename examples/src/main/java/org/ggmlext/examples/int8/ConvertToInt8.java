@@ -1,8 +1,7 @@
 package org.ggmlext.examples.int8;
 
-import java.lang.foreign.MemorySegment;
-import java.lang.foreign.ValueLayout;
-import java.nio.ByteOrder;
+import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.regex.Pattern;
 import java.util.regex.PatternSyntaxException;
@@ -21,8 +20,8 @@ import org.ggmlext.Type;
  * Each F32, F16 or BF16 matrix {@code m.weight} whose {@code m} the regular expression LAYERS
  * matches becomes a layer of the format that {@link org.ggmlext.ext.ops.Int8Checkpoint} describes,
  * rotated in groups of GROUP features (256 where it is not given), or of the next smaller size that
- * divides them. Everything else is copied. Embeddings are matrices too, so LAYERS must not match
- * them.
+ * divides them. Everything else is copied: other tensors with their types, shapes and bytes, and
+ * the metadata; their order may change. Embeddings are matrices too, so LAYERS must not match them.
  */
 public final class ConvertToInt8 {
   private static final String USAGE =
@@ -30,6 +29,7 @@ public final class ConvertToInt8 {
           + "LAYERS is a regular expression, such as \"blocks\\..*\"; GROUP is 1, 4, 16, 64 or 256";
   private static final String WEIGHT = ".weight";
   private static final int DEFAULT_GROUP = 256;
+  private static final int MAX_FEATURES = 131071;
 
   private ConvertToInt8() {}
 
@@ -58,16 +58,17 @@ public final class ConvertToInt8 {
    * Converts a file.
    *
    * @param in is not changed
-   * @param out another file
+   * @param out another file, replaced as a whole if it is there, or left as it is if this fails
    * @param layers matches the names of the layers that become INT8
    * @param limit the largest group of features to rotate: 1, 4, 16, 64 or 256
    * @return how many layers were converted
    * @throws GgmlException if a file cannot be read or written
-   * @throws IllegalArgumentException if nothing matches, the output is the input, there is no such
-   *     group, or a weight is not finite
+   * @throws IllegalArgumentException if nothing matches, the output is the input (by another name
+   *     or link, too), there is no such group, a weight is not finite, or a layer has more than
+   *     131,071 features or more values than a Java array can have
    */
   public static int convert(Path in, Path out, Pattern layers, int limit) {
-    if (in.toAbsolutePath().normalize().equals(out.toAbsolutePath().normalize())) {
+    if (isSame(in, out)) {
       throw new IllegalArgumentException(out + " is the input, too");
     }
     if (limit != QuantizedRows.group(256, limit)) {
@@ -76,18 +77,12 @@ public final class ConvertToInt8 {
     }
     Int8CheckpointWriter writer = new Int8CheckpointWriter();
     try (Safetensors file = Safetensors.open(in)) {
+      file.metadata().forEach(writer::metadata);
       for (StoredTensor tensor : file.tensors()) {
-        MemorySegment data = file.data(tensor.name());
         if (isLayer(tensor, layers)) {
-          String module = moduleOf(tensor);
-          try {
-            int features = Math.toIntExact(tensor.shape().ne0());
-            writer.addLayer(module, floats(tensor, data), features, limit);
-          } catch (IllegalArgumentException e) {
-            throw new IllegalArgumentException(tensor.name() + ": " + e.getMessage(), e);
-          }
+          addLayer(writer, file, tensor, limit);
         } else {
-          writer.add(tensor, data);
+          writer.add(tensor, file.data(tensor.name()));
         }
       }
       if (writer.layers() == 0) {
@@ -99,31 +94,40 @@ public final class ConvertToInt8 {
     return writer.layers();
   }
 
+  private static boolean isSame(Path in, Path out) {
+    try {
+      return Files.exists(out) && Files.isSameFile(in, out);
+    } catch (IOException e) {
+      throw new GgmlException("cannot read " + in + ": " + e, e);
+    }
+  }
+
   private static boolean isLayer(StoredTensor tensor, Pattern layers) {
     Type type = tensor.type();
     return tensor.name().endsWith(WEIGHT)
         && (type == Type.F32 || type == Type.F16 || type == Type.BF16)
-        && tensor.shape().dims() == 2
+        && tensor.sizes().size() == 2
+        && tensor.byteSize() > 0
         && layers.matcher(moduleOf(tensor)).matches();
+  }
+
+  private static void addLayer(
+      Int8CheckpointWriter writer, Safetensors file, StoredTensor weight, int limit) {
+    long features = weight.shape().ne0();
+    if (features > MAX_FEATURES) {
+      throw new IllegalArgumentException(
+          "%s: %d features, a layer in INT8 has at most %d"
+              .formatted(weight.name(), features, MAX_FEATURES));
+    }
+    float[] rows = file.floats(weight.name());
+    try {
+      writer.addLayer(moduleOf(weight), rows, (int) features, limit);
+    } catch (IllegalArgumentException e) {
+      throw new IllegalArgumentException(weight.name() + ": " + e.getMessage(), e);
+    }
   }
 
   private static String moduleOf(StoredTensor weight) {
     return weight.name().substring(0, weight.name().length() - WEIGHT.length());
-  }
-
-  private static float[] floats(StoredTensor tensor, MemorySegment data) {
-    ValueLayout.OfShort half = ValueLayout.JAVA_SHORT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
-    ValueLayout.OfFloat single =
-        ValueLayout.JAVA_FLOAT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
-    float[] values = new float[Math.toIntExact(tensor.shape().elements())];
-    for (int i = 0; i < values.length; i++) {
-      values[i] =
-          switch (tensor.type()) {
-            case F16 -> Float.float16ToFloat(data.getAtIndex(half, i));
-            case BF16 -> Float.intBitsToFloat(data.getAtIndex(half, i) << 16);
-            default -> data.getAtIndex(single, i);
-          };
-    }
-    return values;
   }
 }

@@ -1,9 +1,9 @@
 package org.ggmlext.examples.int8;
 
 import java.lang.foreign.MemorySegment;
-import java.lang.foreign.ValueLayout;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
+import java.util.List;
 import org.ggmlext.SafetensorsWriter;
 import org.ggmlext.Shape;
 import org.ggmlext.StoredTensor;
@@ -16,8 +16,18 @@ public final class Int8CheckpointWriter {
   private int layers;
 
   /**
-   * Adds a linear layer's weights, quantised. Its bias is added as any other tensor, as {@code
-   * module.bias}.
+   * Sets what the file says about itself; {@code format} is {@code pt} where nothing else is said.
+   *
+   * @return this
+   */
+  public Int8CheckpointWriter metadata(String key, String value) {
+    file.metadata(key, value);
+    return this;
+  }
+
+  /**
+   * Adds a linear layer's weights, quantised, as [N, K] with scales [N, 1]. Its bias is added as
+   * any other tensor, as {@code module.bias}.
    *
    * @param module the layer's name
    * @param rows one row an output
@@ -28,7 +38,7 @@ public final class Int8CheckpointWriter {
   public Int8CheckpointWriter addLayer(String module, float[] rows, int features, int limit) {
     int group = QuantizedRows.group(features, limit);
     QuantizedRows quantized = QuantizedRows.of(rows, features, group);
-    int outputs = quantized.scales().length;
+    long outputs = quantized.scales().length;
     String text =
         group == 1
             ? "{\"format\": \"%s\", \"convrot\": false}".formatted(Int8Checkpoint.FORMAT)
@@ -36,13 +46,13 @@ public final class Int8CheckpointWriter {
                 .formatted(Int8Checkpoint.FORMAT, group);
     file.add(
         module + ".weight",
-        Type.I8,
-        Shape.of(features, outputs),
+        "I8",
+        List.of(outputs, (long) features),
         MemorySegment.ofArray(quantized.values()));
     file.add(
         module + ".weight_scale",
-        Type.F32,
-        Shape.of(1, outputs),
+        "F32",
+        List.of(outputs, 1L),
         MemorySegment.ofArray(quantized.scales()));
     file.add(module + ".comfy_quant", text.getBytes(StandardCharsets.UTF_8));
     layers++;
@@ -50,20 +60,13 @@ public final class Int8CheckpointWriter {
   }
 
   /**
-   * Adds a tensor of another file as it is.
+   * Adds a tensor of another file as it is there.
    *
    * @param data its bytes, which stay as they are until {@link #write}
    * @return this
    */
   public Int8CheckpointWriter add(StoredTensor tensor, MemorySegment data) {
-    if (tensor.dtype().equals("U8")) {
-      file.add(tensor.name(), data.toArray(ValueLayout.JAVA_BYTE));
-    } else if (tensor.dtype().equals(tensor.type().name())) {
-      file.add(tensor.name(), tensor.type(), tensor.shape(), data);
-    } else {
-      throw new IllegalArgumentException(
-          tensor.name() + " is " + tensor.dtype() + ", which cannot be written");
-    }
+    file.add(tensor, data);
     return this;
   }
 
@@ -82,7 +85,7 @@ public final class Int8CheckpointWriter {
     return layers;
   }
 
-  /** Writes the file, over one that is there. */
+  /** Writes the file as {@link SafetensorsWriter#write} does, in place of one that is there. */
   public void write(Path path) {
     file.write(path);
   }

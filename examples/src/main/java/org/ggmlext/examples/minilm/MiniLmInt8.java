@@ -33,7 +33,7 @@ public final class MiniLmInt8 {
    * Writes the file.
    *
    * @param weights in F32
-   * @param file written over, if it is there
+   * @param file replaced, if it is there
    * @throws GgmlException if it cannot be written
    */
   public static void write(MiniLmWeights<Weight> weights, Path file) {
