@@ -5,6 +5,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.function.BooleanSupplier;
+import java.util.function.Function;
 import org.ggmlext.Backend;
 import org.ggmlext.Context;
 import org.ggmlext.Device;
@@ -39,21 +40,36 @@ public final class MiniLmEncoder implements AutoCloseable {
   }
 
   private MiniLmEncoder(Upload upload, boolean extended, int threads) {
+    this(upload, extended, device -> device.newBackend(), threads);
+  }
+
+  private MiniLmEncoder(
+      Upload upload, boolean extended, Function<Device, Backend> backends, int threads) {
     if (threads < 1) {
       throw new IllegalArgumentException("threads is " + threads + ", expected at least 1");
     }
     ggml = Ggml.load();
     Device cpu = ggml.device(DeviceType.CPU);
+    MiniLmExtensions registered = null;
+    Backend made = null;
     weightContext = Context.forTensors(TENSORS);
     try {
-      this.weights = upload.into(weightContext, cpu);
-      extensions = extended ? MiniLmExtensions.register(ggml) : null;
+      weights = upload.into(weightContext, cpu);
+      registered = extended ? MiniLmExtensions.register(ggml) : null;
+      made = backends.apply(cpu);
+      scheduler = Scheduler.of(made.threads(threads));
     } catch (RuntimeException | Error e) {
+      if (made != null) {
+        made.close();
+      }
       weightContext.close();
+      if (registered != null) {
+        registered.close();
+      }
       throw e;
     }
-    backend = cpu.newBackend().threads(threads);
-    scheduler = Scheduler.of(backend);
+    extensions = registered;
+    backend = made;
   }
 
   /** An encoder on as many threads as there are cores; see the other constructor. */
@@ -70,6 +86,13 @@ public final class MiniLmEncoder implements AutoCloseable {
    */
   public MiniLmEncoder(MiniLmWeights<Weight> weights, boolean extended, int threads) {
     this((context, device) -> upload(weights, context, device), extended, threads);
+  }
+
+  /** As the constructor for all, on a backend that the function makes; it is closed in any case. */
+  static MiniLmEncoder on(
+      Function<Device, Backend> backends, MiniLmWeights<Weight> weights, int threads) {
+    return new MiniLmEncoder(
+        (context, device) -> upload(weights, context, device), true, backends, threads);
   }
 
   /**

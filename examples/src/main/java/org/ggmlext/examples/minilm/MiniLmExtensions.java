@@ -1,5 +1,7 @@
 package org.ggmlext.examples.minilm;
 
+import java.util.ArrayDeque;
+import java.util.Deque;
 import org.ggmlext.Device;
 import org.ggmlext.DeviceType;
 import org.ggmlext.Ggml;
@@ -43,20 +45,33 @@ final class MiniLmExtensions implements AutoCloseable {
     synchronized (MiniLmExtensions.class) {
       Extensions layer = Extensions.attach(ggml);
       Device cpu = ggml.device(DeviceType.CPU);
-      if (registered == null) {
-        registered = Registered.on(layer, cpu);
-      }
-      if (geluErf == null) {
-        geluErf = layer.register(cpu, GeluErf.KERNEL);
-      }
-      if (products == null) {
-        products = layer.register(cpu, KernelLibrary.bundled("cpu"));
-        products.registrations().stream()
-            .filter(registration -> registration.name().equals(SWITCHED_OFF))
-            .forEach(registration -> registration.setEnabled(false));
+      try {
+        registerMissing(layer, cpu);
+      } catch (RuntimeException | Error e) {
+        try {
+          withdrawUnused();
+        } catch (RuntimeException stays) {
+          e.addSuppressed(stays);
+        }
+        throw e;
       }
       users++;
       return new MiniLmExtensions();
+    }
+  }
+
+  private static void registerMissing(Extensions layer, Device cpu) {
+    if (registered == null) {
+      registered = Registered.on(layer, cpu);
+    }
+    if (geluErf == null) {
+      geluErf = layer.register(cpu, GeluErf.KERNEL);
+    }
+    if (products == null) {
+      products = layer.register(cpu, KernelLibrary.bundled("cpu"));
+      products.registrations().stream()
+          .filter(registration -> registration.name().equals(SWITCHED_OFF))
+          .forEach(registration -> registration.setEnabled(false));
     }
   }
 
@@ -68,12 +83,19 @@ final class MiniLmExtensions implements AutoCloseable {
       }
       closed = true;
       users--;
-      if (users == 0 && registered != null) {
-        registered.close();
-        registered = null;
-        withdrawOverrides();
-      }
+      withdrawUnused();
     }
+  }
+
+  private static void withdrawUnused() {
+    if (users > 0) {
+      return;
+    }
+    if (registered != null) {
+      registered.close();
+      registered = null;
+    }
+    withdrawOverrides();
   }
 
   // Other programs of this process have such operations too, and may be using the overrides.
@@ -101,25 +123,28 @@ final class MiniLmExtensions implements AutoCloseable {
   }
 
   /** The operators and their kernels, which no graph but MiniLM's uses. */
-  private record Registered(
-      Registration pool, Registration poolKernel, Registration norm, LibraryRegistration normKernel)
-      implements AutoCloseable {
+  private static final class Registered implements AutoCloseable {
+    private final Deque<Runnable> withdrawals = new ArrayDeque<>();
 
     static Registered on(Extensions layer, Device cpu) {
       KernelLibrary library = KernelLibrary.load(NativeKernels.library());
-      Registration pool = layer.register(PoolNormalize.OPERATOR);
-      Registration poolKernel = layer.register(cpu, PoolNormalize.KERNEL);
-      Registration norm = layer.register(ResidualNorm.OPERATOR);
-      LibraryRegistration normKernel = layer.register(cpu, library);
-      return new Registered(pool, poolKernel, norm, normKernel);
+      Registered all = new Registered();
+      try {
+        all.withdrawals.push(layer.register(PoolNormalize.OPERATOR)::close);
+        all.withdrawals.push(layer.register(cpu, PoolNormalize.KERNEL)::close);
+        all.withdrawals.push(layer.register(ResidualNorm.OPERATOR)::close);
+        all.withdrawals.push(layer.register(cpu, library)::close);
+        return all;
+      } catch (RuntimeException | Error e) {
+        all.close();
+        throw e;
+      }
     }
 
+    /** The last one first, since kernels need their operators. */
     @Override
     public void close() {
-      normKernel.close();
-      norm.close();
-      poolKernel.close();
-      pool.close();
+      withdrawals.forEach(Runnable::run);
     }
   }
 }

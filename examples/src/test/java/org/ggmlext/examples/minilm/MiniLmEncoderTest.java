@@ -1,12 +1,20 @@
 package org.ggmlext.examples.minilm;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import ai.onnxruntime.OrtException;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.IntStream;
+import org.ggmlext.Backend;
+import org.ggmlext.Ggml;
+import org.ggmlext.ext.Extensions;
+import org.ggmlext.ext.Operator;
+import org.ggmlext.ext.Registration;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.DisplayName;
@@ -145,6 +153,59 @@ class MiniLmEncoderTest {
     try (MiniLmEncoder again = new MiniLmEncoder(weights, true)) {
       assertThat(again.encode(batch)).isDeepEqualTo(first);
     }
+  }
+
+  private static void assertWithdrawn() {
+    Extensions layer = Extensions.attach(Ggml.load());
+    for (Operator<?> operator : List.of(PoolNormalize.OPERATOR, ResidualNorm.OPERATOR)) {
+      // Were it still registered, its name would be taken.
+      layer.register(operator).close();
+    }
+  }
+
+  @Test
+  @DisplayName("JAVA-2, CORE-4: where there is no backend or scheduler, nothing stays open")
+  void closesWhatItMade() {
+    IllegalStateException thrown = new IllegalStateException("no backend");
+    assertThatThrownBy(
+            () ->
+                MiniLmEncoder.on(
+                    device -> {
+                      throw thrown;
+                    },
+                    weights,
+                    THREADS))
+        .isSameAs(thrown);
+    assertWithdrawn();
+
+    // A closed backend has no threads to be set, and no scheduler.
+    List<Backend> made = new ArrayList<>();
+    assertThatIllegalStateException()
+        .isThrownBy(
+            () ->
+                MiniLmEncoder.on(
+                    device -> {
+                      Backend backend = device.newBackend();
+                      backend.close();
+                      made.add(backend);
+                      return backend;
+                    },
+                    weights,
+                    THREADS));
+    assertThat(made).hasSize(1);
+    assertWithdrawn();
+  }
+
+  @Test
+  @DisplayName("CORE-4: extensions that cannot all be registered are withdrawn")
+  void withdrawsExtensions() {
+    Extensions layer = Extensions.attach(Ggml.load());
+    try (Registration _ = layer.register(ResidualNorm.OPERATOR)) {
+      assertThatIllegalArgumentException().isThrownBy(() -> MiniLmExtensions.register(Ggml.load()));
+      layer.register(PoolNormalize.OPERATOR).close();
+    }
+    MiniLmExtensions.register(Ggml.load()).close();
+    assertWithdrawn();
   }
 
   private static void compare(MiniLmEncoder encoder, List<int[]> sequences, int batchSize)
