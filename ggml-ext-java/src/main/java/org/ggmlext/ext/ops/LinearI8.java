@@ -18,6 +18,10 @@ import org.jspecify.annotations.Nullable;
  * with an exact sum, and the float operations in this order, each rounded. A scale or bias that is
  * not there is left out.
  *
+ * <p>X is INT8, or F32 that is quantised as by {@link QuantizeI8ConvRot}, here row by row with
+ * group 1. So with finite scales a row of zeros gives the bias, or zeros where there is none; a row
+ * with a NaN or an infinity gives NaN for all its outputs, and changes no other row.
+ *
  * @param weight W, I8 [K, N] with K at most 131071
  * @param weightScale W_scale, contiguous F32 [N], [1, N], or [1] for all outputs
  * @param bias contiguous F32 [N]

@@ -9,6 +9,12 @@ import org.ggmlext.ext.Operator;
  * {@code sd.quantize_i8_convrot.v1}: rows of F32 to INT8, with a rotation of each group of features
  * before, which spreads outliers over their group. A linear layer whose weights were rotated in the
  * same way gives what it gave without.
+ *
+ * <p>Each group of {@code 4^n} features is multiplied by the n-th Kronecker power of {@code 1/2 *
+ * [[1,1,1,-1],[1,1,-1,1],[1,-1,1,1],[-1,1,1,1]]}. Of the row y that this gives, the scale is the
+ * largest magnitude / 127, and the bytes are {@code y[k] * (1 / scale)}, rounded half to even and
+ * clamped to -127 to 127. A row of zeros has scale 0 and zeros; a row with a NaN or an infinity has
+ * scale NaN and zeros, and changes no other row.
  */
 public final class QuantizeI8ConvRot {
   private static final int ROWS = 4;

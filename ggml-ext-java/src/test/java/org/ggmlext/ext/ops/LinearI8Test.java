@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.within;
 
+import java.util.Arrays;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.ggmlext.Ggml;
 import org.ggmlext.Shape;
@@ -53,6 +54,36 @@ class LinearI8Test {
       row[k] = x[m * K + k];
     }
     return row;
+  }
+
+  @ParameterizedTest(name = "groups of {0}")
+  @CsvSource({"1", "16"})
+  @DisplayName("I8-1, I8-2: rows of zeros give the bias, rows with an Inf or NaN give NaNs")
+  void zerosInfsNans(int group) {
+    float[] rows = new float[5 * K];
+    rows[K + 3] = Float.NaN;
+    rows[2 * K + 5] = Float.POSITIVE_INFINITY;
+    rows[3 * K + 7] = Float.NEGATIVE_INFINITY;
+    Arrays.fill(rows, 4 * K, 5 * K, 1);
+    byte[] ones = new byte[K * N];
+    Arrays.fill(ones, (byte) 1);
+    Tensor x = bench.floats(rows, K, 5);
+    LinearI8 linear =
+        LinearI8.of(bench.bytes(K, N).setBytes(ones))
+            .withWeightScale(bench.floats(N))
+            .withBias(bench.floats(N));
+
+    Tensor y = bench.compute(new Int8Layer(linear, group).apply(bench.nodes, x));
+
+    float[] out = y.getFloats();
+    for (int n = 0; n < N; n++) {
+      float bias = linear.bias().getFloats()[n];
+      assertThat(out[n]).isEqualTo(bias);
+      assertThat(out[N + n]).isNaN();
+      assertThat(out[2 * N + n]).isNaN();
+      assertThat(out[3 * N + n]).isNaN();
+      assertThat(out[4 * N + n]).isFinite();
+    }
   }
 
   @ParameterizedTest(name = "W_scale [{0}, {1}], X_scale [{2}]")
