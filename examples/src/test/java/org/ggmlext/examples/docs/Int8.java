@@ -10,7 +10,6 @@ import org.ggmlext.ext.KernelLibrary;
 import org.ggmlext.ext.LibraryRegistration;
 import org.ggmlext.ext.ops.Int8Checkpoint;
 import org.ggmlext.ext.ops.Int8Layer;
-import org.ggmlext.ext.ops.LinearI8;
 import org.ggmlext.ext.ops.QuantizeI8ConvRot;
 
 /** What the page about INT8 shows; SnippetsTest runs it. */
@@ -38,11 +37,11 @@ final class Int8 {
     return y;
   }
 
-  static Tensor[] shared(Context nodes, Tensor x, LinearI8 query, LinearI8 key) {
+  static Tensor[] shared(Context nodes, Tensor x, Int8Layer query, Int8Layer key) {
     // docs: int8-shared
-    Tensor packed = QuantizeI8ConvRot.create(nodes, x, 64);
-    Tensor q = query.createPacked(nodes, packed, x.ne(1));
-    Tensor k = key.createPacked(nodes, packed, x.ne(1));
+    Tensor packed = QuantizeI8ConvRot.create(nodes, x, query.group());
+    Tensor q = query.apply(nodes, packed, x);
+    Tensor k = key.apply(nodes, packed, x);
     // docs: end
     return new Tensor[] {q, k};
   }

@@ -21,6 +21,7 @@ import org.ggmlext.Ggml;
 import org.ggmlext.GgmlException;
 import org.ggmlext.Graph;
 import org.ggmlext.Scheduler;
+import org.ggmlext.Shape;
 import org.ggmlext.Tensor;
 import org.ggmlext.Type;
 import org.ggmlext.examples.int8.Int8CheckpointWriter;
@@ -29,6 +30,7 @@ import org.ggmlext.ext.FusionRule;
 import org.ggmlext.ext.Kernel;
 import org.ggmlext.ext.Plan;
 import org.ggmlext.ext.Registration;
+import org.ggmlext.ext.ops.Int8Layer;
 import org.ggmlext.ext.ops.LinearI8;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.DisplayName;
@@ -274,9 +276,16 @@ class SnippetsTest {
         // 64 products of +-0.25 with rotated values up to 8, each off by half a step of 8 / 127.
         assertThat(y[i]).isCloseTo(2 * x.getFloats()[i], within(0.51f));
       }
-      LinearI8 plain = LinearI8.of(weights.tensors().getFirst());
-      Tensor[] both = Int8.shared(nodes, x, plain, plain);
-      assertThat(compute(both[0])).isEqualTo(compute(both[1]));
+      Tensor weight = weights.tensors().get(0);
+      Tensor scale = weights.tensors().get(1);
+      assertThat(weight.shape()).isEqualTo(Shape.of(features, features));
+      assertThat(scale.shape()).isEqualTo(Shape.of(1, features));
+      Int8Layer twice = new Int8Layer(LinearI8.of(weight).withWeightScale(scale), 64);
+      Tensor batch = nodes.reshape(x, features, 1, ROWS);
+      for (Tensor shared : Int8.shared(nodes, batch, twice, twice)) {
+        assertThat(shared.shape()).isEqualTo(batch.shape());
+        assertThat(compute(shared)).isEqualTo(y);
+      }
     }
   }
 
