@@ -52,7 +52,8 @@ public final class SafetensorsWriter {
   /**
    * Adds a tensor with data that stay as they are until {@link #write}.
    *
-   * @param shape in ggml's order; the file gets it reversed, without trailing sizes of 1
+   * @param shape in ggml's order; the file gets it reversed, without trailing sizes of 1 (the
+   *     method that takes a dtype writes sizes as they are)
    * @return this
    * @throws IllegalArgumentException if the name is taken, the type is quantised, or the bytes are
    *     not those of type and shape

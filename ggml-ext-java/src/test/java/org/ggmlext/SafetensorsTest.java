@@ -229,6 +229,33 @@ class SafetensorsTest {
   }
 
   @Test
+  @DisplayName("JAVA-2: texts and numbers in a header may be as long as the header")
+  void longTexts() throws IOException {
+    String text = "x".repeat(20_000_001);
+    Path file =
+        write(
+            "{\"__metadata__\":{\"note\":\"%s\"},\"%s\":%s}"
+                .formatted(
+                    text,
+                    "n".repeat(60_000),
+                    "{\"dtype\":\"I8\",\"shape\":[8],\"data_offsets\":[0,8]}"),
+            8);
+    try (Safetensors opened = Safetensors.open(file)) {
+      assertThat(opened.metadata().get("note")).isEqualTo(text);
+      assertThat(opened.tensors().iterator().next().name()).hasSize(60_000);
+    }
+    Path number =
+        write(
+            "{\"w\":{\"dtype\":\"I8\",\"shape\":[%s],\"data_offsets\":[0,8]}}"
+                .formatted("7".repeat(2000)),
+            8);
+    assertThatThrownBy(() -> Safetensors.open(number))
+        .isInstanceOf(GgmlException.class)
+        .hasMessageEndingWith(
+            "the shape of w: %s..., expected 0 to 9223372036854775807".formatted("7".repeat(40)));
+  }
+
+  @Test
   @DisplayName("JAVA-2: a header longer than the file, or than 100 MB, is refused")
   void hugeHeader() throws IOException {
     for (long length : new long[] {1000, 100_000_001, Long.MAX_VALUE, -1}) {

@@ -4,6 +4,7 @@ import com.fasterxml.jackson.core.JsonFactory;
 import com.fasterxml.jackson.core.JsonFactoryBuilder;
 import com.fasterxml.jackson.core.JsonParser;
 import com.fasterxml.jackson.core.JsonToken;
+import com.fasterxml.jackson.core.StreamReadConstraints;
 import com.fasterxml.jackson.core.StreamReadFeature;
 import com.fasterxml.jackson.core.exc.InputCoercionException;
 import java.io.IOException;
@@ -19,10 +20,22 @@ import org.ggmlext.StoredTensor;
 /** Reads the header of a safetensors file: its length in eight bytes, then JSON. */
 public final class SafetensorsParser {
   /** What the format's own library accepts at most. */
-  private static final long MAX_HEADER = 100_000_000;
+  private static final int MAX_HEADER = 100_000_000;
 
+  /** Longer numbers are shortened in messages. */
+  private static final int MAX_DIGITS = 40;
+
+  // Jackson's own limits are lower; the header's length bounds everything in it.
   private static final JsonFactory JSON =
-      new JsonFactoryBuilder().enable(StreamReadFeature.STRICT_DUPLICATE_DETECTION).build();
+      new JsonFactoryBuilder()
+          .enable(StreamReadFeature.STRICT_DUPLICATE_DETECTION)
+          .streamReadConstraints(
+              StreamReadConstraints.builder()
+                  .maxStringLength(MAX_HEADER)
+                  .maxNameLength(MAX_HEADER)
+                  .maxNumberLength(MAX_HEADER)
+                  .build())
+          .build();
 
   private final FileReader reader;
   private final Map<String, StoredTensor> tensors = new LinkedHashMap<>();
@@ -157,9 +170,13 @@ public final class SafetensorsParser {
     try {
       return json.getLongValue();
     } catch (InputCoercionException e) {
+      String number = json.getText();
+      if (number.length() > MAX_DIGITS) {
+        number = number.substring(0, MAX_DIGITS) + "...";
+      }
       throw new GgmlException(
           reader
-              .bad("%s: %s, expected 0 to %d".formatted(what, json.getText(), Long.MAX_VALUE))
+              .bad("%s: %s, expected 0 to %d".formatted(what, number, Long.MAX_VALUE))
               .getMessage(),
           e);
     }
