@@ -5,6 +5,7 @@ import org.ggmlext.bindings.ggml_alloc_h;
 import org.ggmlext.bindings.ggml_backend_h;
 import org.ggmlext.bindings.ggml_h;
 import org.ggmlext.internal.Native;
+import org.ggmlext.internal.WrittenMemory;
 
 /**
  * Memory of a device that holds the data of a context's tensors. It belongs to that context and is
@@ -87,6 +88,10 @@ public final class Buffer {
   public Buffer fill(byte value) {
     try (Context.Hold _ = context.hold()) {
       ggml_backend_h.ggml_backend_buffer_clear(handle, value);
+      if (ggml_backend_h.ggml_backend_buffer_is_host(handle)) {
+        WrittenMemory.report(
+            ggml_backend_h.ggml_backend_buffer_get_base(handle).reinterpret(size()));
+      }
       return this;
     }
   }

@@ -11,6 +11,7 @@ import java.util.Objects;
 import org.ggmlext.bindings.ggml_backend_h;
 import org.ggmlext.internal.Bfloat16;
 import org.ggmlext.internal.Native;
+import org.ggmlext.internal.WrittenMemory;
 
 /** Reads and writes the data of tensors, wherever they are. */
 final class TensorData {
@@ -27,7 +28,8 @@ final class TensorData {
     try (Context.Access _ = tensor.context().access()) {
       MemorySegment host = host(tensor);
       if (!Native.isNull(host)) {
-        host.asSlice(offset, bytes.byteSize()).copyFrom(bytes);
+        MemorySegment written = host.asSlice(offset, bytes.byteSize()).copyFrom(bytes);
+        WrittenMemory.report(written);
         return;
       }
       try (Arena arena = Arena.ofConfined()) {

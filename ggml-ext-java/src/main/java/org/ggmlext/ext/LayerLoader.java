@@ -18,6 +18,7 @@ import org.ggmlext.bindings.ggml_ext_abi_info;
 import org.ggmlext.bindings.ggml_ext_h;
 import org.ggmlext.bindings.ggml_ext_load_params;
 import org.ggmlext.internal.Native;
+import org.ggmlext.internal.WrittenMemory;
 import org.ggmlext.internal.callback.Failures;
 import org.ggmlext.internal.callback.Stubs;
 import org.ggmlext.internal.load.DynamicLoader;
@@ -61,6 +62,7 @@ final class LayerLoader {
       ggml_ext_load_params.ggml_path(params, arena.allocateFrom(ggml.registryLibrary()));
       ExtStatus.check(ggml_ext_h.ggml_ext_load(params));
     }
+    WrittenMemory.layerLoaded();
     Map<Device, String> refusals = attachDevices(ggml);
     return new Layer(abiInfo(), refusals);
   }

@@ -1828,6 +1828,128 @@ public class ggml_ext_h extends ggml_shared {
         }
     }
 
+    private static class ggml_ext_weights_changed {
+        public static final FunctionDescriptor DESC = FunctionDescriptor.ofVoid(
+            ggml_ext_h.C_POINTER,
+            ggml_ext_h.C_LONG_LONG
+        );
+
+        public static final MemorySegment ADDR = SYMBOL_LOOKUP.findOrThrow("ggml_ext_weights_changed");
+
+        public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
+    }
+
+    /**
+     * Function descriptor for:
+     * {@snippet lang=c :
+     * void ggml_ext_weights_changed(const void *data, size_t size)
+     * }
+     */
+    public static FunctionDescriptor ggml_ext_weights_changed$descriptor() {
+        return ggml_ext_weights_changed.DESC;
+    }
+
+    /**
+     * Downcall method handle for:
+     * {@snippet lang=c :
+     * void ggml_ext_weights_changed(const void *data, size_t size)
+     * }
+     */
+    public static MethodHandle ggml_ext_weights_changed$handle() {
+        return ggml_ext_weights_changed.HANDLE;
+    }
+
+    /**
+     * Address for:
+     * {@snippet lang=c :
+     * void ggml_ext_weights_changed(const void *data, size_t size)
+     * }
+     */
+    public static MemorySegment ggml_ext_weights_changed$address() {
+        return ggml_ext_weights_changed.ADDR;
+    }
+
+    /**
+     * {@snippet lang=c :
+     * void ggml_ext_weights_changed(const void *data, size_t size)
+     * }
+     */
+    public static void ggml_ext_weights_changed(MemorySegment data, long size) {
+        var mh$ = ggml_ext_weights_changed.HANDLE;
+        try {
+            if (TRACE_DOWNCALLS) {
+                traceDowncall("ggml_ext_weights_changed", data, size);
+            }
+            mh$.invokeExact(data, size);
+        } catch (Error | RuntimeException ex) {
+           throw ex;
+        } catch (Throwable ex$) {
+           throw new AssertionError("should not reach here", ex$);
+        }
+    }
+
+    private static class ggml_ext_weights_changed_since {
+        public static final FunctionDescriptor DESC = FunctionDescriptor.of(
+            ggml_ext_h.C_BOOL,
+            ggml_ext_h.C_POINTER,
+            ggml_ext_h.C_POINTER,
+            ggml_ext_h.C_LONG_LONG
+        );
+
+        public static final MemorySegment ADDR = SYMBOL_LOOKUP.findOrThrow("ggml_ext_weights_changed_since");
+
+        public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
+    }
+
+    /**
+     * Function descriptor for:
+     * {@snippet lang=c :
+     * _Bool ggml_ext_weights_changed_since(uint64_t *version, const void *data, size_t size)
+     * }
+     */
+    public static FunctionDescriptor ggml_ext_weights_changed_since$descriptor() {
+        return ggml_ext_weights_changed_since.DESC;
+    }
+
+    /**
+     * Downcall method handle for:
+     * {@snippet lang=c :
+     * _Bool ggml_ext_weights_changed_since(uint64_t *version, const void *data, size_t size)
+     * }
+     */
+    public static MethodHandle ggml_ext_weights_changed_since$handle() {
+        return ggml_ext_weights_changed_since.HANDLE;
+    }
+
+    /**
+     * Address for:
+     * {@snippet lang=c :
+     * _Bool ggml_ext_weights_changed_since(uint64_t *version, const void *data, size_t size)
+     * }
+     */
+    public static MemorySegment ggml_ext_weights_changed_since$address() {
+        return ggml_ext_weights_changed_since.ADDR;
+    }
+
+    /**
+     * {@snippet lang=c :
+     * _Bool ggml_ext_weights_changed_since(uint64_t *version, const void *data, size_t size)
+     * }
+     */
+    public static boolean ggml_ext_weights_changed_since(MemorySegment version, MemorySegment data, long size) {
+        var mh$ = ggml_ext_weights_changed_since.HANDLE;
+        try {
+            if (TRACE_DOWNCALLS) {
+                traceDowncall("ggml_ext_weights_changed_since", version, data, size);
+            }
+            return (boolean)mh$.invokeExact(version, data, size);
+        } catch (Error | RuntimeException ex) {
+           throw ex;
+        } catch (Throwable ex$) {
+           throw new AssertionError("should not reach here", ex$);
+        }
+    }
+
     private static class ggml_ext_get_kernel_stats {
         public static final FunctionDescriptor DESC = FunctionDescriptor.of(
             ggml_ext_h.C_INT,
