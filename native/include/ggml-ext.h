@@ -307,6 +307,12 @@ GGML_EXT_API int ggml_ext_register_kernel_ex(
 // backend has planned; an operator that has kernels.
 GGML_EXT_API int ggml_ext_unregister(struct ggml_ext_registration * registration);
 
+// Withdraws several in one step, in any order: an operator together with its kernels. IN_USE or NOT_FOUND for one of them, and
+// nothing changes.
+GGML_EXT_API int ggml_ext_unregister_all(
+        struct ggml_ext_registration * const * registrations,
+        size_t                                 n);
+
 // The name it was registered under, NULL where the handle is no live one; valid until it is withdrawn
 GGML_EXT_API const char * ggml_ext_registration_name(const struct ggml_ext_registration * registration);
 

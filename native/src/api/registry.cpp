@@ -50,7 +50,16 @@ int ggml_ext_register_kernel_ex(ggml_backend_device * device, const ggml_ext_ker
 }
 
 int ggml_ext_unregister(ggml_ext_registration * registration) {
-    return guarded([&]() -> int { return runtime::get().registrations().unregister(registration); });
+    return ggml_ext_unregister_all(&registration, 1);
+}
+
+int ggml_ext_unregister_all(ggml_ext_registration * const * registrations, size_t n) {
+    return guarded([&]() -> int {
+        if (registrations == nullptr && n > 0) {
+            return fail(GGML_EXT_STATUS_INVALID_ARGUMENT, "registrations is NULL");
+        }
+        return runtime::get().registrations().unregister(registrations, n);
+    });
 }
 
 const char * ggml_ext_registration_name(const ggml_ext_registration * registration) {

@@ -169,44 +169,64 @@ int registry::register_kernel(const abi::ggml & g, ggml_backend_device * device,
     return GGML_EXT_STATUS_SUCCESS;
 }
 
-int registry::unregister(ggml_ext_registration * registration) {
-    // these go last: release callbacks run without the lock
-    std::unique_ptr<ggml_ext_registration> handle;
-    std::shared_ptr<op_data>               data;
-    const snapshot_cell *                  cell = nullptr;
+int registry::unregister(ggml_ext_registration * const * registrations, size_t n) {
+    // these go last, kernels before operators: release callbacks run without the lock
+    std::vector<std::shared_ptr<op_data>>               data;
+    std::vector<std::unique_ptr<ggml_ext_registration>> gone;
+    std::vector<const snapshot_cell *>                  cells;
     {
-        std::lock_guard<std::mutex> lock(mutex_);
-        if (handles_.count(registration) == 0) {
-            return fail(GGML_EXT_STATUS_NOT_FOUND, "registration %p is not (or no longer) registered", static_cast<void *>(registration));
-        }
-        if (registration->op != nullptr) {
-            op_registration * op = registration->op;
-            for (const auto & [device, of_device] : kernels_) {
-                for (const auto & k : of_device) {
-                    if (k->op == op) {
-                        return fail(GGML_EXT_STATUS_IN_USE, "operator %s has kernel %s: withdraw that first", op->name.c_str(),
-                                    k->name.c_str());
-                    }
-                }
+        std::lock_guard<std::mutex>        lock(mutex_);
+        std::unordered_set<const kernel *> kernels;
+        for (size_t i = 0; i < n; ++i) {
+            if (handles_.count(registrations[i]) == 0) {
+                return fail(GGML_EXT_STATUS_NOT_FOUND, "registration %p is not (or no longer) registered",
+                            static_cast<void *>(registrations[i]));
             }
-            ops_.erase(op->name);
-            data.swap(op->data);
-        } else {
-            const kernel_ptr & k = registration->kernel;
+            const kernel_ptr & k = registrations[i]->kernel;
+            if (k == nullptr) {
+                continue;
+            }
             if (const int steps = k->n_plan_steps.load(); steps > 0) {
                 return fail(GGML_EXT_STATUS_IN_USE,
                             "kernel %s is in %d step(s) of plans of live backends: close the schedulers and backends that used it first",
                             k->name.c_str(), steps);
             }
-            auto & of_device = kernels_[k->device];
-            of_device.erase(std::find(of_device.begin(), of_device.end(), k));
-            publish(k->device, *k->cell);
-            cell = k->cell;
+            kernels.insert(k.get());
         }
-        handles_.erase(registration);
-        handle.reset(registration);
+        for (size_t i = 0; i < n; ++i) {
+            const op_registration * op = registrations[i]->op;
+            for (const auto & [device, of_device] : kernels_) {
+                for (const auto & k : of_device) {
+                    if (op != nullptr && k->op == op && kernels.count(k.get()) == 0) {
+                        return fail(GGML_EXT_STATUS_IN_USE, "operator %s has kernel %s: withdraw that first", op->name.c_str(),
+                                    k->name.c_str());
+                    }
+                }
+            }
+        }
+        // nothing is refused from here on
+        std::unordered_map<ggml_backend_device *, snapshot_cell *> changed;
+        for (size_t i = 0; i < n; ++i) {
+            if (handles_.erase(registrations[i]) == 0) {
+                continue; // named twice
+            }
+            gone.emplace_back(registrations[i]);
+            if (op_registration * op = registrations[i]->op; op != nullptr) {
+                ops_.erase(op->name);
+                data.push_back(std::move(op->data));
+            } else {
+                const kernel_ptr & k         = registrations[i]->kernel;
+                auto &             of_device = kernels_[k->device];
+                of_device.erase(std::find(of_device.begin(), of_device.end(), k));
+                changed[k->device] = k->cell;
+            }
+        }
+        for (const auto & [device, cell] : changed) {
+            publish(device, *cell);
+            cells.push_back(cell);
+        }
     }
-    if (cell != nullptr) {
+    for (const snapshot_cell * cell : cells) {
         cell->collect();
     }
     return GGML_EXT_STATUS_SUCCESS;

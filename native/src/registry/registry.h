@@ -142,7 +142,8 @@ public:
     // the caller collects the cell afterwards, where it holds no lock
     int register_kernel(const abi::ggml & g, ggml_backend_device * device, snapshot_cell & cell,
                         const ggml_ext_kernel_desc & desc, uint32_t flags, ggml_ext_registration ** out);
-    int unregister(ggml_ext_registration * registration);
+    // all or none
+    int unregister(ggml_ext_registration * const * registrations, size_t n);
     int set_enabled(ggml_ext_registration * registration, bool enabled);
 
     // NULL where the handle is not a live one

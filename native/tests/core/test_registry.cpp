@@ -325,6 +325,62 @@ TEST_CASE("CORE-4: withdrawing what is in use is refused, and nothing changes") 
     CHECK(op_released == 1);
 }
 
+TEST_CASE("CORE-4: several are withdrawn in one step, or none of them") {
+    static std::atomic<int> op_released, kernel_released, other_released;
+    op_released = kernel_released = other_released = 0;
+    attached_cpu();
+    ggml_ext_op_desc        desc{sizeof(desc), "test.swish.v1", sizeof(float), infer_like_source, &op_released, count_release};
+    ggml_ext_registration * op = nullptr;
+    REQUIRE_OK(ggml_ext_register_op(&desc, &op));
+    auto kernel = swish_kernel(nullptr);
+    kernel.run  = [](const ggml_ext_exec_params * p, int32_t phase, int32_t ith, int32_t nth, void *) {
+        return run_swish(p, phase, ith, nth, nullptr);
+    };
+    kernel.release            = count_release;
+    kernel.user_data          = &kernel_released;
+    ggml_ext_registration * k = nullptr;
+    REQUIRE_OK(ggml_ext_register_kernel(stock().cpu, &kernel, &k));
+    auto other                    = kernel_desc(); // of a built-in op, and used by nobody
+    other.release                 = count_release;
+    other.user_data               = &other_released;
+    ggml_ext_registration * added = nullptr;
+    REQUIRE_OK(ggml_ext_register_kernel(stock().cpu, &other, &added));
+
+    ggml_ext_registration * const without_kernel[] = {added, op};
+    check_refused(ggml_ext_unregister_all(without_kernel, 2), GGML_EXT_STATUS_IN_USE, {"test.swish.v1", "test.swish.cpu"});
+    ggml_ext_registration * const all[] = {added, op, k, k}; // one named twice counts once
+    {
+        bench         b;
+        ggml_tensor * x = b.input({32});
+        ggml_tensor * y = swish(b, x, 1.0f);
+        b.expand(y);
+        b.allocate();
+        b.set(x, ramp(32));
+        REQUIRE(b.compute() == 0);
+        check_refused(ggml_ext_unregister_all(all, 4), GGML_EXT_STATUS_IN_USE, {"test.swish.cpu", "1 step"});
+        CHECK(ggml_ext_registration_name(added) != nullptr);
+        CHECK(ggml_ext_registration_name(op) != nullptr);
+        b.set(x, ramp(32, 1.0f));
+        REQUIRE(b.compute() == 0);
+        check_swish(ramp(32, 1.0f), b.get(y), 1.0);
+    }
+    ggml_ext_registration * const unknown[] = {added, op, k, nullptr};
+    check_refused(ggml_ext_unregister_all(unknown, 4), GGML_EXT_STATUS_NOT_FOUND, {"not (or no longer) registered"});
+    check_refused(ggml_ext_unregister_all(nullptr, 1), GGML_EXT_STATUS_INVALID_ARGUMENT, {"registrations"});
+    CHECK(op_released + kernel_released + other_released == 0);
+    CHECK_OK(ggml_ext_unregister_all(all, 4));
+    CHECK(op_released == 1);
+    CHECK(kernel_released == 1);
+    CHECK(other_released == 1);
+    CHECK(ggml_ext_registration_name(added) == nullptr);
+    CHECK_OK(ggml_ext_unregister_all(nullptr, 0));
+
+    REQUIRE_OK(ggml_ext_register_op(&desc, &op)); // the names are free again
+    REQUIRE_OK(ggml_ext_register_kernel(stock().cpu, &kernel, &k));
+    ggml_ext_registration * const again[] = {op, k};
+    CHECK_OK(ggml_ext_unregister_all(again, 2));
+}
+
 TEST_CASE("CORE-4: an operator that is withdrawn inside its own infer is released after it") {
     attached_cpu();
     struct state {

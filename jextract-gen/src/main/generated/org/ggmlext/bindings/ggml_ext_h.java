@@ -1340,6 +1340,67 @@ public class ggml_ext_h extends ggml_shared {
         }
     }
 
+    private static class ggml_ext_unregister_all {
+        public static final FunctionDescriptor DESC = FunctionDescriptor.of(
+            ggml_ext_h.C_INT,
+            ggml_ext_h.C_POINTER,
+            ggml_ext_h.C_LONG_LONG
+        );
+
+        public static final MemorySegment ADDR = SYMBOL_LOOKUP.findOrThrow("ggml_ext_unregister_all");
+
+        public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
+    }
+
+    /**
+     * Function descriptor for:
+     * {@snippet lang=c :
+     * int ggml_ext_unregister_all(struct ggml_ext_registration *const *registrations, size_t n)
+     * }
+     */
+    public static FunctionDescriptor ggml_ext_unregister_all$descriptor() {
+        return ggml_ext_unregister_all.DESC;
+    }
+
+    /**
+     * Downcall method handle for:
+     * {@snippet lang=c :
+     * int ggml_ext_unregister_all(struct ggml_ext_registration *const *registrations, size_t n)
+     * }
+     */
+    public static MethodHandle ggml_ext_unregister_all$handle() {
+        return ggml_ext_unregister_all.HANDLE;
+    }
+
+    /**
+     * Address for:
+     * {@snippet lang=c :
+     * int ggml_ext_unregister_all(struct ggml_ext_registration *const *registrations, size_t n)
+     * }
+     */
+    public static MemorySegment ggml_ext_unregister_all$address() {
+        return ggml_ext_unregister_all.ADDR;
+    }
+
+    /**
+     * {@snippet lang=c :
+     * int ggml_ext_unregister_all(struct ggml_ext_registration *const *registrations, size_t n)
+     * }
+     */
+    public static int ggml_ext_unregister_all(MemorySegment registrations, long n) {
+        var mh$ = ggml_ext_unregister_all.HANDLE;
+        try {
+            if (TRACE_DOWNCALLS) {
+                traceDowncall("ggml_ext_unregister_all", registrations, n);
+            }
+            return (int)mh$.invokeExact(registrations, n);
+        } catch (Error | RuntimeException ex) {
+           throw ex;
+        } catch (Throwable ex$) {
+           throw new AssertionError("should not reach here", ex$);
+        }
+    }
+
     private static class ggml_ext_registration_name {
         public static final FunctionDescriptor DESC = FunctionDescriptor.of(
             ggml_ext_h.C_POINTER,
