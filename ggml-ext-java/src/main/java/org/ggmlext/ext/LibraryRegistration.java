@@ -16,15 +16,13 @@ public final class LibraryRegistration implements AutoCloseable {
   }
 
   /**
-   * Withdraws them, the last one first. Harmless if done before.
+   * Withdraws them in one step. Harmless if done before.
    *
-   * @throws IllegalStateException if one is in use; it and those before it stay registered, and
-   *     this may be closed again later
+   * @throws IllegalStateException if one is in use; all stay registered then, and this may be
+   *     closed again later
    */
   @Override
   public void close() {
-    for (Registration registration : registrations.reversed()) {
-      registration.close();
-    }
+    Registration.close(registrations);
   }
 }

@@ -2,6 +2,8 @@ package org.ggmlext.ext;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.List;
 import org.ggmlext.bindings.ggml_ext_h;
 import org.ggmlext.bindings.ggml_ext_kernel_stats;
 import org.jspecify.annotations.Nullable;
@@ -106,12 +108,40 @@ public final class Registration implements AutoCloseable {
    *     kernels
    */
   @Override
-  public synchronized void close() {
-    if (isOpen()) {
-      FlightEvents.closing(this);
-      ExtStatus.check(ggml_ext_h.ggml_ext_unregister(handle));
-      handle = MemorySegment.NULL;
-      FlightEvents.closed(this);
+  public void close() {
+    close(List.of(this));
+  }
+
+  /**
+   * Withdraws several in one step. Harmless for those that are closed.
+   *
+   * @throws IllegalStateException if one is in use, and then all stay registered
+   */
+  static void close(List<Registration> registrations) {
+    closeLocked(registrations, 0);
+  }
+
+  /** Locks the registrations from this one on, in their order, and withdraws all. */
+  private static void closeLocked(List<Registration> registrations, int locked) {
+    if (locked < registrations.size()) {
+      synchronized (registrations.get(locked)) {
+        closeLocked(registrations, locked + 1);
+      }
+      return;
+    }
+    List<Registration> open = registrations.stream().filter(Registration::isOpen).toList();
+    open.forEach(FlightEvents::closing);
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment handles = arena.allocate(ValueLayout.ADDRESS, Math.max(1, open.size()));
+      for (int i = 0; i < open.size(); i++) {
+        // Kernels before the operators that they serve, which were registered first.
+        handles.setAtIndex(ValueLayout.ADDRESS, i, open.get(open.size() - 1 - i).handle);
+      }
+      ExtStatus.check(ggml_ext_h.ggml_ext_unregister_all(handles, open.size()));
+    }
+    for (Registration registration : open) {
+      registration.handle = MemorySegment.NULL;
+      FlightEvents.closed(registration);
     }
   }
 

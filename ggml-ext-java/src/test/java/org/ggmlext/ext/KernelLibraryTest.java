@@ -9,7 +9,10 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import org.ggmlext.Backend;
 import org.ggmlext.GgmlException;
+import org.ggmlext.Graph;
+import org.ggmlext.Scheduler;
 import org.ggmlext.Tensor;
 import org.ggmlext.internal.load.ExtLocator;
 import org.junit.jupiter.api.AfterEach;
@@ -109,6 +112,40 @@ class KernelLibraryTest {
     first.close();
     assertThat(first.registrations()).noneMatch(Registration::isOpen);
     register(library);
+  }
+
+  @Test
+  @DisplayName("JAVA-5: a library with a kernel in use stays as a whole, and goes as a whole later")
+  void closeInUse() throws Exception {
+    KernelLibrary library = library();
+    LibraryRegistration registration = bench.ext.register(bench.cpu, library);
+    bench.atEnd(registration::close);
+    Tensor x = bench.input(new float[] {1, 2, 3}, 3);
+    try (Backend backend = bench.cpu.newBackend();
+        Scheduler scheduler = Scheduler.of(backend)) {
+      Tensor y = bench.nodes.sqr(x);
+      Graph graph = bench.graph(y);
+      scheduler.compute(graph);
+      // test.c.sin was registered after test.c.sqr, which is in use.
+      assertThatThrownBy(registration::close)
+          .isInstanceOf(IllegalStateException.class)
+          .hasMessageContaining("test.c.sqr");
+      assertThat(registration.registrations()).allMatch(Registration::isOpen);
+      assertThat(registration.registrations().getLast().stats().executed()).isZero();
+      scheduler.compute(graph);
+      assertThat(y.getFloats()).containsExactly(1001, 1004, 1009);
+      assertThatThrownBy(() -> bench.compute(bench.nodes.sin(x)))
+          .isInstanceOf(GgmlException.class)
+          .hasMessageContaining("test.c.sin");
+    }
+    bench.scheduler.close();
+    bench.backend.close();
+    registration.close();
+    assertThat(registration.registrations()).noneMatch(Registration::isOpen);
+    try (LibraryRegistration again = bench.ext.register(bench.cpu, library)) {
+      assertThat(again.registrations()).hasSize(2);
+      again.registrations().getLast().close();
+    }
   }
 
   @Test
