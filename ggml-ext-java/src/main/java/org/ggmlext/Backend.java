@@ -5,6 +5,7 @@ import java.util.List;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.BooleanSupplier;
+import java.util.function.Function;
 import org.ggmlext.bindings.ggml_backend_h;
 import org.ggmlext.internal.ComputeFailure;
 import org.ggmlext.internal.ComputeWatch;
@@ -144,7 +145,7 @@ public final class Backend implements AutoCloseable {
         ComputeFailure.check(status, "computing " + graph + " on " + device.name(), takeThrown());
       }
     } finally {
-      span.end(List.of(this), graph.nodeCount());
+      span.end(List.of(held()), graph.nodeCount());
       endExclusive();
     }
   }
@@ -162,10 +163,31 @@ public final class Backend implements AutoCloseable {
     return lifetime.isClosed();
   }
 
-  /** The {@code ggml_backend_t}, for code that calls ggml's C functions itself. */
+  /**
+   * The {@code ggml_backend_t}, for code that calls ggml's C functions itself and keeps the backend
+   * open meanwhile; {@link #nativeCall} does that.
+   *
+   * @throws IllegalStateException if the backend is closed
+   */
   public MemorySegment handle() {
     lifetime.check();
     return handle;
+  }
+
+  /**
+   * Calls native code with the {@code ggml_backend_t}. A close by another thread takes effect after
+   * the call.
+   *
+   * @return what {@code call} returned
+   * @throws IllegalStateException if the backend is closed
+   */
+  public <T extends @Nullable Object> T nativeCall(Function<MemorySegment, T> call) {
+    begin();
+    try {
+      return call.apply(handle);
+    } finally {
+      end();
+    }
   }
 
   @Override
@@ -208,6 +230,11 @@ public final class Backend implements AutoCloseable {
   /** The handle, for an owner that keeps the backend open. */
   MemorySegment kept() {
     return handle;
+  }
+
+  /** What is told of a compute, by an owner that keeps the backend open. */
+  ComputeWatch.Held held() {
+    return new ComputeWatch.Held(this, handle);
   }
 
   /** What the abort callback threw since this was asked last. */

@@ -57,12 +57,11 @@ public final class Device {
    * Whether this device can compute a node: what ggml itself asks, so it includes extensions that
    * are registered for the device.
    *
-   * @throws IllegalStateException if the tensor's context is closed
+   * @throws IllegalStateException if the tensor's context, or that of one which it is made of, is
+   *     closed
    */
   public boolean supportsOp(Tensor node) {
-    try (Context.Hold _ = node.context().hold()) {
-      return ggml_backend_h.ggml_backend_dev_supports_op(handle, node.handle());
-    }
+    return node.nativeCall(tensor -> ggml_backend_h.ggml_backend_dev_supports_op(handle, tensor));
   }
 
   /**

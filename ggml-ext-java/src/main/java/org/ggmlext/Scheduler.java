@@ -38,6 +38,7 @@ public final class Scheduler implements AutoCloseable {
 
   private final List<Backend> backends;
   private final List<Backend> inLockOrder;
+  private final List<ComputeWatch.Held> held;
   private final int graphSize;
   private MemorySegment handle;
   private final Lifetime lifetime;
@@ -51,6 +52,7 @@ public final class Scheduler implements AutoCloseable {
     this.backends = List.copyOf(backends);
     this.inLockOrder =
         backends.stream().sorted(Comparator.comparingLong(Backend::id)).distinct().toList();
+    this.held = backends.stream().map(Backend::held).toList();
     this.graphSize = graphSize;
     this.lifetime = new Lifetime("the scheduler", this::free);
     this.handle = newHandle();
@@ -248,7 +250,7 @@ public final class Scheduler implements AutoCloseable {
       ComputeFailure.check(status, "computing " + graph, thrown);
     } finally {
       computing = false;
-      span.end(backends, graph.nodeCount());
+      span.end(held, graph.nodeCount());
       inLockOrder.reversed().forEach(Backend::unlock);
     }
   }

@@ -3,9 +3,11 @@ package org.ggmlext;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.charset.StandardCharsets;
+import java.util.function.Function;
 import org.ggmlext.bindings.ggml_h;
 import org.ggmlext.bindings.ggml_tensor;
 import org.ggmlext.internal.Native;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A tensor, or the node of a graph that computes it: a handle that is bound to its context. Type,
@@ -325,9 +327,25 @@ public final class Tensor {
     return bytes;
   }
 
-  /** The {@code ggml_tensor *}, for code that calls ggml's C functions itself. */
+  /**
+   * The {@code ggml_tensor *}, for code that calls ggml's C functions itself and keeps the context
+   * open meanwhile; {@link #nativeCall} does that.
+   */
   public MemorySegment handle() {
     return handle;
+  }
+
+  /**
+   * Calls native code with the {@code ggml_tensor *}. Its context, and those of the tensors that it
+   * is made of, stay open during the call: a close by another thread takes effect after it.
+   *
+   * @return what {@code call} returned
+   * @throws IllegalStateException if one of these contexts is closed
+   */
+  public <T extends @Nullable Object> T nativeCall(Function<MemorySegment, T> call) {
+    try (Context.Hold _ = context.hold()) {
+      return call.apply(handle);
+    }
   }
 
   /** Whether both are handles of the same tensor. */

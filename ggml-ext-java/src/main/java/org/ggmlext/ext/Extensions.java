@@ -100,9 +100,13 @@ public final class Extensions {
     }
   }
 
-  /** Extends a backend that was made before the layer was attached. Harmless if it is extended. */
+  /**
+   * Extends a backend that was made before the layer was attached. Harmless if it is extended.
+   *
+   * @throws IllegalStateException if the backend is closed
+   */
   public void attach(Backend backend) {
-    ExtStatus.check(ggml_ext_h.ggml_ext_attach_backend(backend.handle()));
+    ExtStatus.check(backend.nativeCall(ggml_ext_h::ggml_ext_attach_backend));
   }
 
   /**
@@ -220,12 +224,15 @@ public final class Extensions {
     return library.register(device);
   }
 
-  /** Whether the device itself, without extensions, can compute a node. */
+  /**
+   * Whether the device itself, without extensions, can compute a node.
+   *
+   * @throws IllegalStateException if the node's context, or that of a tensor which it is made of,
+   *     is closed
+   */
   public boolean supportsNatively(Device device, Tensor node) {
-    if (node.context().isClosed()) {
-      throw new IllegalStateException("the context of " + node + " is closed");
-    }
-    return ggml_ext_h.ggml_ext_dev_supports_native_op(device.handle(), node.handle());
+    return node.nativeCall(
+        tensor -> ggml_ext_h.ggml_ext_dev_supports_native_op(device.handle(), tensor));
   }
 
   /**
@@ -234,7 +241,7 @@ public final class Extensions {
    * @throws IllegalStateException if the backend is closed
    */
   public List<Plan> plans(Backend backend) {
-    return PlanReader.plans(backend.handle());
+    return backend.nativeCall(PlanReader::plans);
   }
 
   /**
@@ -243,7 +250,7 @@ public final class Extensions {
    * @throws IllegalStateException if the backend is closed
    */
   public BackendStats stats(Backend backend) {
-    return BackendStatsReader.stats(backend.handle());
+    return backend.nativeCall(BackendStatsReader::stats);
   }
 
   /** Switches the measuring of times on or off; takes effect at the next compute. */

@@ -10,7 +10,9 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.stream.Collectors;
 import jdk.jfr.FlightRecorder;
 import org.ggmlext.Backend;
+import org.ggmlext.bindings.ggml_backend_h;
 import org.ggmlext.internal.ComputeWatch;
+import org.ggmlext.internal.Native;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -62,7 +64,8 @@ final class FlightEvents {
     event.begin();
     return (backends, nodes) -> {
       if (event.shouldCommit()) {
-        event.backends = backends.stream().map(Backend::name).collect(Collectors.joining(", "));
+        event.backends =
+            backends.stream().map(FlightEvents::name).collect(Collectors.joining(", "));
         event.nodes = nodes;
         event.commit();
       }
@@ -70,7 +73,11 @@ final class FlightEvents {
     };
   }
 
-  private static void backend(Backend backend) {
+  private static String name(ComputeWatch.Held backend) {
+    return Native.string(ggml_backend_h.ggml_backend_name(backend.handle()));
+  }
+
+  private static void backend(ComputeWatch.Held backend) {
     boolean plans = new PlanEvent().isEnabled() || new PlanPictureEvent().isEnabled();
     if (!plans && !new CaptureEvent().isEnabled()) {
       return;
@@ -79,13 +86,13 @@ final class FlightEvents {
     if (now == null) {
       return;
     }
-    BackendStats before = TOLD.put(backend, now);
+    BackendStats before = TOLD.put(backend.backend(), now);
     long fresh = made(now) - (before == null ? 0 : made(before));
     if (plans && fresh > 0) {
       List<Plan> all = PlanReader.plans(backend.handle());
       all.subList(0, (int) Math.min(fresh, all.size())).forEach(FlightEvents::plan);
     }
-    capture(backend.name(), before, now);
+    capture(name(backend), before, now);
   }
 
   private static long made(BackendStats stats) {

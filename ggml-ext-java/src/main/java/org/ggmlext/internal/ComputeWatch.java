@@ -1,11 +1,20 @@
 package org.ggmlext.internal;
 
+import java.lang.foreign.MemorySegment;
 import java.util.List;
 import java.util.function.Supplier;
 import org.ggmlext.Backend;
 
 /** Who is told of computes: nobody, until the extension layer is attached. */
 public final class ComputeWatch {
+  /**
+   * A backend that is kept open, though it may be closed already.
+   *
+   * @param backend which one
+   * @param handle its {@code ggml_backend_t}
+   */
+  public record Held(Backend backend, MemorySegment handle) {}
+
   /** One compute. */
   @FunctionalInterface
   public interface Span {
@@ -18,7 +27,7 @@ public final class ComputeWatch {
      * @param backends that it may have run on
      * @param nodes of its graph
      */
-    void end(List<Backend> backends, int nodes);
+    void end(List<Held> backends, int nodes);
   }
 
   private static volatile Supplier<Span> watcher = () -> Span.NOBODY;

@@ -189,4 +189,28 @@ class FlightEventsTest {
     }
     assertThat(PlanPictures.write(file, folder)).isEmpty();
   }
+
+  @Test
+  @DisplayName("JAVA-7: a scheduler whose backend is closed is recorded as well")
+  void closedBackend() throws Exception {
+    Path file = folder.resolve("run.jfr");
+    try (Recording recording = new Recording();
+        Workbench bench = new Workbench()) {
+      recording.enable("org.ggmlext.Compute").withoutStackTrace();
+      recording.enable("org.ggmlext.Plan");
+      recording.start();
+      Operator<NoAttributes> operator = operator();
+      bench.register(operator);
+      bench.register(cube(Workbench.unique("test.cube"), operator));
+      Tensor y = operator.create(bench.nodes, bench.input(new float[] {1, 2, 3}, 3));
+      bench.backend.close();
+      assertThat(bench.compute(y)).containsExactly(1, 8, 27);
+      recording.stop();
+      recording.dump(file);
+    }
+    List<RecordedEvent> computes = events(file, "org.ggmlext.Compute");
+    assertThat(computes).hasSize(1);
+    assertThat(computes.getFirst().getString("backends")).isEqualTo("CPU");
+    assertThat(events(file, "org.ggmlext.Plan")).hasSize(1);
+  }
 }

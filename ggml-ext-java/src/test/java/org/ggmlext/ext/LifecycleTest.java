@@ -11,6 +11,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.ggmlext.Backend;
 import org.ggmlext.Context;
 import org.ggmlext.Ggml;
@@ -18,6 +19,8 @@ import org.ggmlext.Graph;
 import org.ggmlext.Scheduler;
 import org.ggmlext.Tensor;
 import org.ggmlext.Type;
+import org.ggmlext.bindings.ggml_backend_h;
+import org.ggmlext.internal.Native;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
@@ -202,5 +205,70 @@ class LifecycleTest {
         assertThat(out.getFloats()).containsExactly(start + 1, i + 1, -i + 1);
       }
     }
+  }
+
+  @Test
+  @DisplayName("JAVA-2: queries of a node are refused where a context of its sources is closed")
+  void queryOfClosedContexts() {
+    Context weights = Context.forTensors(2);
+    Tensor w = weights.newTensor(Type.F32, 8, 8);
+    Tensor product = bench.nodes.mulMat(w, w);
+    assertThat(bench.ext.supportsNatively(bench.cpu, product)).isTrue();
+    assertThat(bench.cpu.supportsOp(product)).isTrue();
+    weights.close();
+    for (ThrowingCallable query :
+        List.<ThrowingCallable>of(
+            () -> bench.ext.supportsNatively(bench.cpu, product),
+            () -> bench.ext.supportsNatively(bench.cpu, w),
+            () -> bench.cpu.supportsOp(product))) {
+      assertThatThrownBy(query)
+          .isInstanceOf(IllegalStateException.class)
+          .hasMessageContaining("closed");
+    }
+  }
+
+  @Test
+  @DisplayName("JAVA-2: what is asked of a closed backend is refused")
+  void closedBackend() {
+    Backend backend = bench.cpu.newBackend();
+    bench.ext.attach(backend);
+    assertThat(bench.ext.plans(backend)).isEmpty();
+    assertThat(bench.ext.stats(backend).computed()).isZero();
+    backend.close();
+    for (ThrowingCallable query :
+        List.<ThrowingCallable>of(
+            () -> bench.ext.attach(backend),
+            () -> bench.ext.plans(backend),
+            () -> bench.ext.stats(backend),
+            () -> backend.nativeCall(handle -> handle))) {
+      assertThatThrownBy(query)
+          .isInstanceOf(IllegalStateException.class)
+          .hasMessageContaining("closed");
+    }
+  }
+
+  @Test
+  @DisplayName("JAVA-2: what is closed during a native call stays until it ends")
+  void closedDuringNativeCall() {
+    Backend backend = bench.cpu.newBackend();
+    String name =
+        backend.nativeCall(
+            handle -> {
+              backend.close();
+              return Native.string(ggml_backend_h.ggml_backend_name(handle));
+            });
+    assertThat(name).isEqualTo("CPU");
+    Context weights = Context.forTensors(1);
+    Tensor node = bench.nodes.sqr(weights.newTensor(Type.F32, 8).name("kept"));
+    String source =
+        node.nativeCall(
+            handle -> {
+              weights.close();
+              return Native.name(Native.src(handle.address(), 0));
+            });
+    assertThat(source).isEqualTo("kept");
+    assertThatThrownBy(() -> node.nativeCall(handle -> handle))
+        .isInstanceOf(IllegalStateException.class)
+        .hasMessageContaining("closed");
   }
 }
