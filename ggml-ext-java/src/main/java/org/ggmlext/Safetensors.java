@@ -47,7 +47,7 @@ public final class Safetensors implements AutoCloseable {
   public static Safetensors open(Path path) {
     MappedFile file = new MappedFile(path);
     try {
-      return new Safetensors(file, new SafetensorsParser(file));
+      return new Safetensors(file, file.read(_ -> new SafetensorsParser(file)));
     } catch (RuntimeException | Error e) {
       file.close();
       throw e;
@@ -88,7 +88,10 @@ public final class Safetensors implements AutoCloseable {
   }
 
   /**
-   * The bytes of a tensor, read-only; they must not be used after {@link #close}.
+   * The bytes of a tensor where they are mapped, read-only. They must not be used after {@link
+   * #close}: that throws an {@link IllegalStateException}. Where the file was cut short after it
+   * was opened, reading what it has lost throws an {@link InternalError}; native code that reads it
+   * is ended by the system. {@link #getBytes} makes a copy, without either.
    *
    * @throws IllegalArgumentException if there is no such tensor
    * @throws IllegalStateException if the file is closed
@@ -105,6 +108,8 @@ public final class Safetensors implements AutoCloseable {
    * @throws IllegalArgumentException if there is no such tensor, it has another type, or more
    *     elements than an array can have
    * @throws IllegalStateException if the file is closed
+   * @throws GgmlException if they cannot be read any more, since the file was cut short after it
+   *     was opened
    */
   public float[] floats(String name) {
     StoredTensor tensor = tensor(name);
@@ -113,8 +118,12 @@ public final class Safetensors implements AutoCloseable {
       throw new IllegalArgumentException(
           "\"%s\" has %d elements, an array at most %d".formatted(name, elements, MAX_ARRAY));
     }
-    MemorySegment data = data(name);
-    float[] values = new float[(int) elements];
+    long begin = head.dataBegin() + tensor.offset();
+    return file.read(bytes -> floats(tensor, bytes.asSlice(begin, tensor.byteSize())));
+  }
+
+  private static float[] floats(StoredTensor tensor, MemorySegment data) {
+    float[] values = new float[(int) tensor.shape().elements()];
     switch (tensor.type()) {
       case F32 -> MemorySegment.copy(data, FLOAT, 0, values, 0, values.length);
       case F16 -> {
@@ -129,9 +138,23 @@ public final class Safetensors implements AutoCloseable {
       }
       default ->
           throw new IllegalArgumentException(
-              "\"%s\" is %s, expected F32, F16 or BF16".formatted(name, tensor.dtype()));
+              "\"%s\" is %s, expected F32, F16 or BF16".formatted(tensor.name(), tensor.dtype()));
     }
     return values;
+  }
+
+  /**
+   * A copy of the bytes of a tensor.
+   *
+   * @throws IllegalArgumentException if there is no such tensor, or it has more bytes than an array
+   *     holds
+   * @throws IllegalStateException if the file is closed
+   * @throws GgmlException if they cannot be read any more, since the file was cut short after it
+   *     was opened
+   */
+  public byte[] getBytes(String name) {
+    StoredTensor tensor = tensor(name);
+    return TensorData.copy(file, head.dataBegin() + tensor.offset(), tensor);
   }
 
   /**
@@ -148,19 +171,23 @@ public final class Safetensors implements AutoCloseable {
   /**
    * Copies the data of the file's tensor of this name.
    *
-   * @throws IllegalArgumentException if there is no such tensor, or type or shape differ
+   * @throws IllegalArgumentException if there is no such tensor, type or shape differ, or {@code
+   *     tensor} is not contiguous
    * @throws IllegalStateException if the file is closed, or {@code tensor} has no memory
+   * @throws GgmlException if the data cannot be read any more, since the file was cut short after
+   *     it was opened; {@code tensor} holds a part of them then
    */
   public void load(String name, Tensor tensor) {
     StoredTensor stored = tensor(name);
-    if (stored.type() != tensor.type() || !stored.shape().equals(tensor.shape())) {
-      throw new IllegalArgumentException(
-          "\"%s\" is %s %s, not %s".formatted(name, stored.type(), stored.shape(), tensor));
-    }
-    tensor.setBytes(0, data(name));
+    TensorData.load(file, head.dataBegin() + stored.offset(), stored, tensor);
   }
 
-  /** Unmaps the file. Harmless if done before. */
+  /**
+   * Unmaps the file, once no other thread loads from it any more. Harmless if done before.
+   *
+   * @throws IllegalStateException if a channel or native code reads {@link #data} now; the file
+   *     stays open then, and may be closed again later
+   */
   @Override
   public void close() {
     file.close();

@@ -245,7 +245,8 @@ public final class Tensor {
   /**
    * Reads all elements of an F32, F16 or BF16 tensor, whatever its strides.
    *
-   * @throws IllegalArgumentException if the type is another one
+   * @throws IllegalArgumentException if the type is another one, or there are more than an array
+   *     holds; {@link #getBytes(long, MemorySegment)} reads parts
    */
   public float[] getFloats() {
     return TensorData.getFloats(this);
@@ -266,7 +267,8 @@ public final class Tensor {
   /**
    * Reads all elements of an I32 tensor, whatever its strides.
    *
-   * @throws IllegalArgumentException if the type is another one
+   * @throws IllegalArgumentException if the type is another one, or there are more than an array
+   *     holds; {@link #getBytes(long, MemorySegment)} reads parts
    */
   public int[] getInts() {
     return TensorData.getInts(this);
@@ -287,7 +289,8 @@ public final class Tensor {
   /**
    * Reads all elements of an I64 tensor, whatever its strides.
    *
-   * @throws IllegalArgumentException if the type is another one
+   * @throws IllegalArgumentException if the type is another one, or there are more than an array
+   *     holds; {@link #getBytes(long, MemorySegment)} reads parts
    */
   public long[] getLongs() {
     return TensorData.getLongs(this);
@@ -320,9 +323,14 @@ public final class Tensor {
     TensorData.read(this, offset, target);
   }
 
-  /** All bytes of the tensor, gaps included. */
+  /**
+   * All bytes of the tensor, gaps included.
+   *
+   * @throws IllegalArgumentException if there are more than an array holds, about 2<sup>31</sup>;
+   *     {@link #getBytes(long, MemorySegment)} reads parts
+   */
   public byte[] getBytes() {
-    byte[] bytes = new byte[Math.toIntExact(byteSize())];
+    byte[] bytes = new byte[TensorData.arrayLength(this, byteSize(), "bytes")];
     getBytes(0, MemorySegment.ofArray(bytes));
     return bytes;
   }

@@ -1,5 +1,6 @@
 package org.ggmlext;
 
+import static java.lang.foreign.ValueLayout.JAVA_BYTE;
 import static java.lang.foreign.ValueLayout.JAVA_FLOAT_UNALIGNED;
 import static java.lang.foreign.ValueLayout.JAVA_INT_UNALIGNED;
 import static java.lang.foreign.ValueLayout.JAVA_LONG_UNALIGNED;
@@ -10,11 +11,15 @@ import java.lang.foreign.MemorySegment;
 import java.util.Objects;
 import org.ggmlext.bindings.ggml_backend_h;
 import org.ggmlext.internal.Bfloat16;
+import org.ggmlext.internal.MappedFile;
 import org.ggmlext.internal.Native;
 import org.ggmlext.internal.WrittenMemory;
 
 /** Reads and writes the data of tensors, wherever they are. */
 final class TensorData {
+  /** Some VMs make no longer arrays. */
+  private static final int MAX_ARRAY = Integer.MAX_VALUE - 8;
+
   private TensorData() {}
 
   static boolean isAllocated(long tensor) {
@@ -78,8 +83,47 @@ final class TensorData {
     return MemorySegment.NULL;
   }
 
+  /**
+   * The length of an array that holds so many bytes or values of a tensor.
+   *
+   * @throws IllegalArgumentException if none does
+   */
+  static int arrayLength(Tensor tensor, long count, String what) {
+    if (count > MAX_ARRAY) {
+      throw new IllegalArgumentException(
+          "a tensor %s has %d %s, an array holds at most %d: read parts by getBytes(offset, target)"
+              .formatted(tensor, count, what, MAX_ARRAY));
+    }
+    return (int) count;
+  }
+
+  /** Copies a tensor of a file, which lies at an offset there. */
+  static void load(MappedFile file, long offset, StoredTensor stored, Tensor tensor) {
+    if (stored.type() != tensor.type() || !stored.shape().equals(tensor.shape())) {
+      throw new IllegalArgumentException(
+          "\"%s\" is %s %s, not %s"
+              .formatted(stored.name(), stored.type(), stored.shape(), tensor));
+    }
+    needContiguous(tensor);
+    file.read(
+        bytes -> {
+          write(tensor, 0, bytes.asSlice(offset, stored.byteSize()));
+          return tensor;
+        });
+  }
+
+  /** A copy of a tensor of a file, which lies at an offset there. */
+  static byte[] copy(MappedFile file, long offset, StoredTensor stored) {
+    if (stored.byteSize() > MAX_ARRAY) {
+      throw new IllegalArgumentException(
+          "\"%s\" has %d bytes, an array holds at most %d: read it by data(name)"
+              .formatted(stored.name(), stored.byteSize(), MAX_ARRAY));
+    }
+    return file.read(bytes -> bytes.asSlice(offset, stored.byteSize()).toArray(JAVA_BYTE));
+  }
+
   private static byte[] all(Tensor tensor) {
-    byte[] bytes = new byte[Math.toIntExact(tensor.byteSize())];
+    byte[] bytes = new byte[arrayLength(tensor, tensor.byteSize(), "bytes, gaps included")];
     read(tensor, 0, MemorySegment.ofArray(bytes));
     return bytes;
   }
@@ -111,14 +155,16 @@ final class TensorData {
     if (type != Type.F32 && type != Type.F16 && type != Type.BF16) {
       throw wrongType(tensor, "F32, F16 or BF16");
     }
-    float[] values = new float[Math.toIntExact(tensor.elements())];
+    int length = arrayLength(tensor, tensor.elements(), "elements");
     if (type == Type.F32 && tensor.isContiguous()) {
+      float[] values = new float[length];
       read(tensor, 0, MemorySegment.ofArray(values));
       return values;
     }
     MemorySegment bytes = MemorySegment.ofArray(all(tensor));
     Offsets offsets = new Offsets(tensor);
-    for (int i = 0; i < values.length; i++) {
+    float[] values = new float[length];
+    for (int i = 0; i < length; i++) {
       long at = offsets.next();
       values[i] =
           switch (type) {
@@ -138,10 +184,11 @@ final class TensorData {
 
   static int[] getInts(Tensor tensor) {
     needType(tensor, Type.I32);
-    int[] values = new int[Math.toIntExact(tensor.elements())];
+    int length = arrayLength(tensor, tensor.elements(), "elements");
     MemorySegment bytes = MemorySegment.ofArray(all(tensor));
     Offsets offsets = new Offsets(tensor);
-    for (int i = 0; i < values.length; i++) {
+    int[] values = new int[length];
+    for (int i = 0; i < length; i++) {
       values[i] = bytes.get(JAVA_INT_UNALIGNED, offsets.next());
     }
     return values;
@@ -155,10 +202,11 @@ final class TensorData {
 
   static long[] getLongs(Tensor tensor) {
     needType(tensor, Type.I64);
-    long[] values = new long[Math.toIntExact(tensor.elements())];
+    int length = arrayLength(tensor, tensor.elements(), "elements");
     MemorySegment bytes = MemorySegment.ofArray(all(tensor));
     Offsets offsets = new Offsets(tensor);
-    for (int i = 0; i < values.length; i++) {
+    long[] values = new long[length];
+    for (int i = 0; i < length; i++) {
       values[i] = bytes.get(JAVA_LONG_UNALIGNED, offsets.next());
     }
     return values;
@@ -170,6 +218,10 @@ final class TensorData {
           "a tensor %s has %d elements, %d values are given"
               .formatted(tensor, tensor.elements(), values));
     }
+    needContiguous(tensor);
+  }
+
+  private static void needContiguous(Tensor tensor) {
     if (!tensor.isContiguous()) {
       throw new IllegalArgumentException(
           "only a contiguous tensor is written as a whole; %s has gaps or is permuted"

@@ -245,4 +245,30 @@ class GgufTest {
     file.close();
     assertThatThrownBy(() -> file.data("w")).isInstanceOf(IllegalStateException.class);
   }
+
+  @Test
+  @DisplayName("JAVA-2: data are loaded into contiguous tensors only; a copy outlives the file")
+  void layouts() {
+    Device cpu = Ggml.load().device("CPU");
+    GgufFile file = GgufFile.open(write());
+    try (Context context = Context.forTensors(3)) {
+      Tensor storage = context.newTensor(Type.F32, 8, 2);
+      context.allocate(cpu);
+      storage.setFloats(new float[16]);
+      Tensor padded = context.view2d(storage, 3, 2, 8 * Float.BYTES, 0);
+      assertThatThrownBy(() -> file.load("w", padded))
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessageContaining("contiguous");
+      assertThat(storage.getFloats()).containsOnly(0);
+
+      byte[] bytes = file.getBytes("w");
+      file.close();
+      context.view2d(storage, 3, 2, 3 * Float.BYTES, 0).setBytes(bytes);
+      assertThat(storage.getFloats()).startsWith(1, 2, 3, 4, 5, 6, 0);
+      assertThatThrownBy(() -> file.load("w", padded)).isInstanceOf(IllegalArgumentException.class);
+      assertThatThrownBy(() -> file.getBytes("w"))
+          .isInstanceOf(IllegalStateException.class)
+          .hasMessageContaining(".gguf is closed");
+    }
+  }
 }

@@ -7,13 +7,21 @@ import java.io.IOException;
 import java.lang.foreign.ValueLayout;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.nio.channels.FileChannel;
+import java.nio.channels.Pipe;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import java.util.Arrays;
 import java.util.List;
+import java.util.concurrent.FutureTask;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.condition.DisabledOnOs;
+import org.junit.jupiter.api.condition.OS;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -266,5 +274,131 @@ class SafetensorsTest {
           .isInstanceOf(GgmlException.class)
           .hasMessageContaining("header");
     }
+  }
+
+  @Test
+  @DisplayName("JAVA-2: data are loaded into contiguous tensors only, views of others among them")
+  void layouts() throws IOException {
+    Device cpu = Ggml.load().device("CPU");
+    try (Safetensors file = Safetensors.open(write(GOOD, 32));
+        Context context = Context.forTensors(6)) {
+      Tensor storage = context.newTensor(Type.F32, 8, 2);
+      Tensor matrix = context.newTensor(Type.F32, 2, 3);
+      context.allocate(cpu);
+      storage.setFloats(new float[16]);
+      matrix.setFloats(new float[6]);
+      Tensor padded = context.view2d(storage, 3, 2, 8 * Float.BYTES, 0);
+      Tensor transposed = context.transpose(matrix);
+      for (Tensor tensor : List.of(padded, transposed)) {
+        assertThatThrownBy(() -> file.load("w", tensor))
+            .isInstanceOf(IllegalArgumentException.class)
+            .hasMessageContaining("contiguous")
+            .hasMessageContaining("F32 [3, 2]");
+      }
+      assertThat(storage.getFloats()).containsOnly(0);
+      assertThat(matrix.getFloats()).containsOnly(0);
+
+      file.load("w", context.view2d(storage, 3, 2, 3 * Float.BYTES, 4 * Float.BYTES));
+      assertThat(storage.getFloats())
+          .containsExactly(0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 0, 0, 0, 0, 0, 0);
+    }
+  }
+
+  @Test
+  @DisplayName("JAVA-2: a copy of a tensor's bytes outlives the file")
+  void copies() throws IOException {
+    byte[] bytes;
+    try (Safetensors file = Safetensors.open(write(GOOD, 32))) {
+      bytes = file.getBytes("w");
+      assertThatThrownBy(() -> file.getBytes("x")).isInstanceOf(IllegalArgumentException.class);
+    }
+    float[] values = new float[6];
+    ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN).asFloatBuffer().get(values);
+    assertThat(values).containsExactly(1, 2, 3, 4, 5, 6);
+  }
+
+  @Test
+  @DisabledOnOs(value = OS.WINDOWS, disabledReason = "a mapped file cannot be cut short there")
+  @DisplayName("JAVA-2: a file that is cut short after it was opened is named")
+  void cutShort() throws IOException {
+    int elements = 1 << 16;
+    Path path =
+        write(
+            "{\"w\":{\"dtype\":\"F32\",\"shape\":[%d],\"data_offsets\":[0,%d]}}"
+                .formatted(elements, 4 * elements),
+            4 * elements);
+    Device cpu = Ggml.load().device("CPU");
+    try (Safetensors file = Safetensors.open(path);
+        Context context = Context.forTensors(1)) {
+      Tensor w = file.newTensor(context, "w");
+      context.allocate(cpu);
+      file.load("w", w);
+      try (FileChannel channel = FileChannel.open(path, StandardOpenOption.WRITE)) {
+        channel.truncate(4096);
+      }
+      for (ThrowingCallable read :
+          List.<ThrowingCallable>of(() -> file.load("w", w), () -> file.getBytes("w"))) {
+        assertThatThrownBy(read)
+            .isInstanceOf(GgmlException.class)
+            .hasMessageContaining("cannot read " + path)
+            .hasMessageContaining("cut short")
+            .hasCauseInstanceOf(InternalError.class);
+      }
+    }
+  }
+
+  @Test
+  @DisplayName("JAVA-2: a closed file is named by whatever reads it")
+  void closedIsNamed() throws IOException {
+    Safetensors file = Safetensors.open(write(GOOD, 32));
+    try (Context context = Context.forTensors(1)) {
+      Tensor w = file.newTensor(context, "w");
+      context.allocate(Ggml.load().device("CPU"));
+      file.close();
+      for (ThrowingCallable read :
+          List.<ThrowingCallable>of(
+              () -> file.load("w", w), () -> file.getBytes("w"), () -> file.data("w"))) {
+        assertThatThrownBy(read)
+            .isInstanceOf(IllegalStateException.class)
+            .hasMessageContaining(file.path() + " is closed");
+      }
+    }
+  }
+
+  /** A write into a full pipe keeps the mapped bytes in use until somebody reads from the pipe. */
+  @Test
+  @Timeout(60)
+  @DisplayName("JAVA-2: a file whose bytes are in use stays open when closed, and closes later")
+  void closeInUse() throws Exception {
+    int bytes = 4 << 20;
+    Path path =
+        write(
+            "{\"w\":{\"dtype\":\"I8\",\"shape\":[%d],\"data_offsets\":[0,%d]}}"
+                .formatted(bytes, bytes),
+            bytes);
+    Pipe pipe = Pipe.open();
+    Safetensors file = Safetensors.open(path);
+    ByteBuffer mapped = file.data("w").asByteBuffer();
+    FutureTask<Integer> write = new FutureTask<>(() -> pipe.sink().write(mapped));
+    Thread writer = Thread.ofPlatform().start(write);
+    try (Pipe.SourceChannel source = pipe.source()) {
+      ByteBuffer some = ByteBuffer.allocate(1 << 16);
+      int read = source.read(some);
+      assertThatThrownBy(file::close)
+          .isInstanceOf(IllegalStateException.class)
+          .hasMessageContaining(path + " stays open");
+      assertThat(file.data("w").byteSize()).isEqualTo(bytes);
+      while (read < bytes) {
+        read += source.read(some.clear());
+      }
+      writer.join();
+      assertThat(write.get()).isEqualTo(bytes);
+    }
+    file.close();
+    assertThatThrownBy(() -> file.data("w"))
+        .isInstanceOf(IllegalStateException.class)
+        .hasMessageContaining("is closed");
+    assertThatThrownBy(() -> mapped.get(0)).isInstanceOf(IllegalStateException.class);
+    pipe.sink().close();
   }
 }

@@ -4,6 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.lang.foreign.MemorySegment;
+import java.util.List;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.ggmlext.bindings.ggml_h;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -149,5 +151,40 @@ class TensorTest {
     block[0] = 1;
     block[33] = -7;
     assertThat(a.setBytes(block).getBytes()).isEqualTo(block);
+  }
+
+  @Test
+  @DisplayName("JAVA-2: a tensor that no array holds is refused with its size and what to use")
+  void largerThanArrays() {
+    Tensor bytes = context.newTensor(Type.I8, 1L << 31);
+    Tensor floats = context.newTensor(Type.F32, 1L << 31);
+    Tensor halves = context.newTensor(Type.F16, 1L << 30);
+    Tensor ints = context.newTensor(Type.I32, 1L << 29);
+    Tensor longs = context.newTensor(Type.I64, 1L << 28);
+    for (ThrowingCallable read :
+        List.<ThrowingCallable>of(
+            bytes::getBytes,
+            floats::getFloats,
+            halves::getFloats,
+            ints::getInts,
+            longs::getLongs)) {
+      assertThatThrownBy(read)
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessageContaining("has 2147483648 ")
+          .hasMessageContaining("an array holds at most 2147483639")
+          .hasMessageContaining("getBytes(offset, target)");
+    }
+  }
+
+  @Test
+  @DisplayName("JAVA-2: a source that is null is named")
+  void nullSource() {
+    Tensor a = context.newTensor(Type.F32, 4);
+    assertThatThrownBy(() -> context.sqr(null))
+        .isInstanceOf(NullPointerException.class)
+        .hasMessageContaining("null");
+    assertThatThrownBy(() -> context.add(a, null))
+        .isInstanceOf(NullPointerException.class)
+        .hasMessageContaining("null");
   }
 }

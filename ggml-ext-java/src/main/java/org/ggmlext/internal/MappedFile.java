@@ -6,15 +6,18 @@ import java.lang.foreign.MemorySegment;
 import java.nio.channels.FileChannel;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
-import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.locks.ReentrantReadWriteLock;
+import java.util.function.Function;
 import org.ggmlext.GgmlException;
 
-/** A file mapped into memory until it is closed. */
+/** A file mapped into memory until it is closed. Safe for use by several threads. */
 public final class MappedFile implements AutoCloseable {
   private final Path path;
   private final Arena arena = Arena.ofShared();
-  private final AtomicBoolean closed = new AtomicBoolean();
   private final MemorySegment bytes;
+
+  /** Shared by reads, exclusive for closing. */
+  private final ReentrantReadWriteLock lock = new ReentrantReadWriteLock();
 
   /**
    * Maps a file.
@@ -42,17 +45,53 @@ public final class MappedFile implements AutoCloseable {
    * @throws IllegalStateException if this is closed
    */
   public MemorySegment bytes() {
-    if (closed.get()) {
+    if (!bytes.scope().isAlive()) {
       throw new IllegalStateException("the file " + path + " is closed");
     }
     return bytes;
   }
 
-  /** Unmaps the file. Harmless if done before. */
+  /**
+   * Reads bytes; a close by another thread takes effect after that.
+   *
+   * @param reader gets all bytes
+   * @return what {@code reader} returned
+   * @throws IllegalStateException if this is closed
+   * @throws GgmlException if there are bytes which the file does not have any more
+   */
+  public <T> T read(Function<MemorySegment, T> reader) {
+    lock.readLock().lock();
+    try {
+      return reader.apply(bytes());
+    } catch (InternalError e) {
+      // What the VM makes of a fault in mapped memory.
+      throw new GgmlException(
+          "cannot read %s any more: was it cut short after it was opened? (%s)".formatted(path, e),
+          e);
+    } finally {
+      lock.readLock().unlock();
+    }
+  }
+
+  /**
+   * Unmaps the file, once no {@link #read} runs any more. Harmless if done before.
+   *
+   * @throws IllegalStateException if the bytes are in use elsewhere; the file stays open then
+   */
   @Override
   public void close() {
-    if (closed.compareAndSet(false, true)) {
-      arena.close();
+    lock.writeLock().lock();
+    try {
+      if (bytes.scope().isAlive()) {
+        arena.close();
+      }
+    } catch (IllegalStateException e) {
+      throw new IllegalStateException(
+          "the file %s stays open: a channel or native code reads its bytes now; close it later"
+              .formatted(path),
+          e);
+    } finally {
+      lock.writeLock().unlock();
     }
   }
 }
