@@ -4,7 +4,7 @@ import com.fasterxml.jackson.core.JsonFactory;
 import com.fasterxml.jackson.core.JsonParser;
 import com.fasterxml.jackson.core.JsonToken;
 import java.io.IOException;
-import java.lang.foreign.ValueLayout;
+import java.util.Arrays;
 import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.Map;
@@ -16,6 +16,7 @@ import org.ggmlext.Shape;
 import org.ggmlext.StoredTensor;
 import org.ggmlext.Tensor;
 import org.ggmlext.Type;
+import org.ggmlext.bindings.ggml_h;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -89,11 +90,20 @@ public final class Int8Checkpoint {
    * Makes the tensors of a layer, without data. Give them memory ({@link Context#allocate}), then
    * call {@link #load}.
    *
-   * @param weights where they are made
+   * @param weights where they are made, two tensors or, with a bias, three
    * @throws IllegalArgumentException if there is no such layer
+   * @throws GgmlException if the context has no room for all of them; none is made then, unless
+   *     other threads fill it meanwhile
    */
   public Int8Layer newLayer(Context weights, String module) {
     Stored stored = stored(module);
+    long needed = (stored.bias() == null ? 2 : 3) * ggml_h.ggml_tensor_overhead();
+    long free = weights.freeBytes();
+    if (free < needed) {
+      throw new GgmlException(
+          "the context is full: the tensors of \"%s\" need %d bytes, %d are free"
+              .formatted(module, needed, free));
+    }
     LinearI8 linear =
         LinearI8.of(file.newTensor(weights, stored.weight().name()))
             .withWeightScale(file.newTensor(weights, stored.scale().name()));
@@ -105,24 +115,56 @@ public final class Int8Checkpoint {
   }
 
   /**
-   * Reads the data of a layer.
+   * Reads the data of a layer. All is checked before anything is written.
    *
-   * @param layer what {@link #newLayer} made for this name
+   * @param layer what {@link #newLayer} made for this name, or one with the same group, types,
+   *     shapes and, or no, bias
    * @throws IllegalArgumentException if there is no such layer, or this is another
    * @throws IllegalStateException if the file is closed, or the tensors have no memory
+   * @throws GgmlException if the data cannot be read any more, since the file was cut short after
+   *     it was opened; the tensors hold a part of them then
    */
   public void load(String module, Int8Layer layer) {
     Stored stored = stored(module);
+    Tensor weight = layer.linear().weight();
     Tensor scale = layer.linear().weightScale();
     Tensor bias = layer.linear().bias();
-    if (scale == null || (bias == null) != (stored.bias() == null)) {
-      throw new IllegalArgumentException("\"" + module + "\" is another layer than " + layer);
+    if (layer.group() != stored.group()
+        || !fits(stored.weight(), Type.I8, weight)
+        || !fits(stored.scale(), Type.F32, scale)
+        || !fits(stored.bias(), Type.F32, bias)) {
+      throw new IllegalArgumentException(
+          "\"%s\" is another layer than %s: group %d, weight %s, scale %s, bias %s, all contiguous"
+              .formatted(
+                  module,
+                  layer,
+                  stored.group(),
+                  stored.weight().shape(),
+                  stored.scale().shape(),
+                  stored.bias() == null ? "none" : stored.bias().shape()));
     }
-    file.load(stored.weight().name(), layer.linear().weight());
-    file.load(stored.scale().name(), scale);
-    if (bias != null && stored.bias() != null) {
-      bias.setFloats(file.floats(stored.bias().name()));
+    for (Tensor tensor : Arrays.asList(weight, scale, bias)) {
+      if (tensor != null && !tensor.isAllocated()) {
+        throw new IllegalStateException(
+            "a tensor %s of the layer \"%s\" has no memory: allocate its context first"
+                .formatted(tensor, module));
+      }
     }
+    float[] biases = stored.bias() == null ? null : file.floats(stored.bias().name());
+    file.load(stored.weight().name(), weight);
+    if (scale != null) {
+      file.load(stored.scale().name(), scale);
+    }
+    if (bias != null && biases != null) {
+      bias.setFloats(biases);
+    }
+  }
+
+  private static boolean fits(@Nullable StoredTensor stored, Type type, @Nullable Tensor tensor) {
+    if (stored == null || tensor == null) {
+      return stored == null && tensor == null;
+    }
+    return tensor.type() == type && tensor.shape().equals(stored.shape()) && tensor.isContiguous();
   }
 
   private Stored stored(String module) {
@@ -186,7 +228,7 @@ public final class Int8Checkpoint {
     String format = "";
     boolean rotated = false;
     String group = DEFAULT_GROUP;
-    byte[] text = file.data(tensor.name()).toArray(ValueLayout.JAVA_BYTE);
+    byte[] text = file.getBytes(tensor.name());
     try (JsonParser json = JSON.createParser(text)) {
       expect(tensor, json.nextToken(), JsonToken.START_OBJECT, "the text");
       while (json.nextToken() != JsonToken.END_OBJECT) {

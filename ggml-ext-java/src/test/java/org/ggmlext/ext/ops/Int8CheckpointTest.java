@@ -4,9 +4,13 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.within;
 
+import java.io.IOException;
 import java.lang.foreign.MemorySegment;
+import java.nio.channels.FileChannel;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import org.ggmlext.Context;
 import org.ggmlext.GgmlException;
 import org.ggmlext.Safetensors;
 import org.ggmlext.SafetensorsWriter;
@@ -16,6 +20,8 @@ import org.ggmlext.Type;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.DisabledOnOs;
+import org.junit.jupiter.api.condition.OS;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -238,5 +244,132 @@ class Int8CheckpointTest {
         new SafetensorsWriter().add("m.comfy_quant", Type.F32, Shape.of(1), floats(1)),
         "expected the bytes of a JSON object");
     refused(new SafetensorsWriter().add("m.comfy_quant", new byte[(1 << 16) + 1]), "at most 65536");
+  }
+
+  private void twoLayers() {
+    byte[] other = weight.clone();
+    other[0] ^= 1;
+    byte[] plain = "{\"format\":\"int8_tensorwise\"}".getBytes(StandardCharsets.UTF_8);
+    file(ROTATED)
+        .add("m.weight_scale", Type.F32, Shape.of(N), floats(scale))
+        .add("m.bias", Type.F32, Shape.of(N), floats(bias))
+        .add("one.weight", Type.I8, Shape.of(K, N), MemorySegment.ofArray(other))
+        .add("one.weight_scale", Type.F32, Shape.of(1), floats(2))
+        .add("one.comfy_quant", plain)
+        .add("each.weight", Type.I8, Shape.of(K, N), MemorySegment.ofArray(other))
+        .add("each.weight_scale", Type.F32, Shape.of(N), floats(scale))
+        .add("each.bias", Type.F32, Shape.of(N), floats(bias))
+        .add("each.comfy_quant", plain)
+        .write(path());
+  }
+
+  @Test
+  @DisplayName("JAVA-2: a layer is loaded as a whole, or refused and left as it was")
+  void anotherLayer() {
+    twoLayers();
+    try (Safetensors file = Safetensors.open(path())) {
+      Int8Checkpoint checkpoint = Int8Checkpoint.of(file);
+      Int8Layer one = checkpoint.newLayer(bench.inputs, "one");
+      Int8Layer each = checkpoint.newLayer(bench.inputs, "each");
+      Tensor transposed =
+          bench.inputs.transpose(bench.inputs.newTensor(Type.I8, N, K)); // [K, N], with gaps
+      LinearI8 linear = each.linear();
+      Tensor half = bench.inputs.newTensor(Type.F16, N);
+      bench.inputs.allocate(bench.cpu);
+      checkpoint.load("one", one);
+      checkpoint.load("each", each);
+      byte[] before = each.linear().weight().getBytes();
+
+      Int8Layer[] others = {
+        one, // another scale, no bias
+        each, // of another group
+        new Int8Layer(LinearI8.of(linear.weight()).withWeightScale(linear.weightScale()), 16),
+        new Int8Layer(LinearI8.of(linear.weight()).withBias(linear.bias()), 16),
+        new Int8Layer(linear.withBias(half), 16),
+        new Int8Layer(
+            LinearI8.of(transposed).withWeightScale(linear.weightScale()).withBias(linear.bias()),
+            16),
+      };
+      for (Int8Layer other : others) {
+        assertThatThrownBy(() -> checkpoint.load("m", other))
+            .isInstanceOf(IllegalArgumentException.class)
+            .hasMessageContaining("\"m\" is another layer than")
+            .hasMessageContaining("group 16, weight [64, 8], scale [8], bias [8]");
+      }
+      assertThat(each.linear().weight().getBytes()).isEqualTo(before).isNotEqualTo(weight);
+      assertThat(one.linear().weight().getBytes()).isEqualTo(before);
+      assertThat(one.linear().weightScale().getFloats()).containsExactly(2);
+
+      checkpoint.load("m", new Int8Layer(linear, 16));
+      assertThat(linear.weight().getBytes()).isEqualTo(weight);
+      assertThat(linear.bias().getFloats()).isEqualTo(bias);
+    }
+  }
+
+  @Test
+  @DisplayName(
+      "JAVA-2: a layer of which one tensor has no memory, or in a closed file, is untouched")
+  void notReady() {
+    twoLayers();
+    Safetensors file = Safetensors.open(path());
+    try (Context unallocated = Context.forTensors(1)) {
+      Int8Checkpoint checkpoint = Int8Checkpoint.of(file);
+      Int8Layer layer = checkpoint.newLayer(bench.inputs, "m");
+      Tensor other = unallocated.newTensor(Type.F32, N);
+      bench.inputs.allocate(bench.cpu).fill((byte) 0);
+      assertThatThrownBy(
+              () -> checkpoint.load("m", new Int8Layer(layer.linear().withBias(other), 16)))
+          .isInstanceOf(IllegalStateException.class)
+          .hasMessageContaining("F32 [8] of the layer \"m\" has no memory");
+      file.close();
+      assertThatThrownBy(() -> checkpoint.load("m", layer))
+          .isInstanceOf(IllegalStateException.class)
+          .hasMessageContaining(path() + " is closed");
+      assertThat(layer.linear().weight().getBytes()).containsOnly(0);
+    }
+  }
+
+  @Test
+  @DisplayName(
+      "JAVA-2: a layer that does not fit into its context leaves none of its tensors there")
+  void fullContext() {
+    twoLayers();
+    try (Safetensors file = Safetensors.open(path())) {
+      Int8Checkpoint checkpoint = Int8Checkpoint.of(file);
+      try (Context small = Context.forTensors(2)) {
+        assertThatThrownBy(() -> checkpoint.newLayer(small, "m"))
+            .isInstanceOf(GgmlException.class)
+            .hasMessageContaining("the context is full: the tensors of \"m\" need");
+        assertThat(small.tensors()).isEmpty();
+        checkpoint.newLayer(small, "one");
+        assertThat(small.tensors()).hasSize(2);
+      }
+      try (Context three = Context.forTensors(3)) {
+        checkpoint.newLayer(three, "m");
+        assertThat(three.tensors()).hasSize(3);
+      }
+    }
+  }
+
+  @Test
+  @DisabledOnOs(value = OS.WINDOWS, disabledReason = "a mapped file cannot be cut short there")
+  @DisplayName("JAVA-2: a file that is cut short after it was opened is named")
+  void cutShort() throws IOException {
+    SafetensorsWriter writer =
+        new SafetensorsWriter()
+            .add("a", Type.I8, Shape.of(1 << 16), zeros(Type.I8, Shape.of(1 << 16)));
+    writer
+        .add("m.weight", Type.I8, Shape.of(K, N), MemorySegment.ofArray(weight))
+        .add("m.weight_scale", Type.F32, Shape.of(N), floats(scale))
+        .add("m.comfy_quant", ROTATED.getBytes(StandardCharsets.UTF_8))
+        .write(path());
+    try (Safetensors file = Safetensors.open(path())) {
+      try (FileChannel channel = FileChannel.open(path(), StandardOpenOption.WRITE)) {
+        channel.truncate(4096);
+      }
+      assertThatThrownBy(() -> Int8Checkpoint.of(file))
+          .isInstanceOf(GgmlException.class)
+          .hasMessageContaining("cannot read " + path());
+    }
   }
 }
