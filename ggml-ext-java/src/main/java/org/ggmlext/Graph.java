@@ -57,18 +57,20 @@ public final class Graph {
       context.dependOn(output.context());
     }
     try (Context.Hold _ = context.hold()) {
-      for (Tensor output : outputs) {
-        expand(output.handle().address());
-      }
+      expandHeld(outputs);
       return this;
     }
   }
 
-  private void expand(long output) {
+  private void expandHeld(Tensor... outputs) {
     LongList found = new LongList();
     LongList handOver = new LongList();
     Set<Long> added = new HashSet<>();
-    int newNodes = walk(output, found, handOver, added);
+    int newNodes = 0;
+    for (Tensor output : outputs) {
+      newNodes += walk(output.handle().address(), found, handOver, added);
+      handOver.add(output.handle().address());
+    }
     int newLeaves = found.size() - newNodes;
     if (nodes + newNodes > capacity || leaves + newLeaves > capacity) {
       throw new GgmlException(
@@ -78,7 +80,6 @@ public final class Graph {
     for (int i = 0; i < handOver.size(); i++) {
       ggml_h.ggml_build_forward_expand(handle, MemorySegment.ofAddress(handOver.get(i)));
     }
-    ggml_h.ggml_build_forward_expand(handle, MemorySegment.ofAddress(output));
     for (int i = 0; i < found.size(); i++) {
       if (IndexedRows.isIndexed(found.get(i))) {
         indexed.add(found.get(i));
@@ -94,18 +95,18 @@ public final class Graph {
   /**
    * Finds what is new, in ggml's own order (a tensor after its sources), without recursion.
    *
+   * @param added what was found before, of other outputs
    * @param handOver gets the tensors that cut long chains
    * @return how many of those found are nodes
    */
   private int walk(long output, LongList found, LongList handOver, Set<Long> added) {
-    if (known.contains(output)) {
+    if (known.contains(output) || !added.add(output)) {
       return 0;
     }
     int newNodes = 0;
     LongList path = new LongList();
     LongList next = new LongList();
     LongList depth = new LongList();
-    added.add(output);
     path.add(output);
     next.add(0);
     depth.add(0);

@@ -50,6 +50,27 @@ class GraphTest {
   }
 
   @Test
+  @DisplayName("JAVA-2: of several outputs, all are added to a graph, or none")
+  void tooSmallForAll() {
+    try (Context context = Context.create(1 << 16)) {
+      Tensor a = context.newTensor(Type.F32, 2);
+      Tensor one = context.sqr(a);
+      Tensor three = context.sqr(context.sqr(one));
+      Graph graph = context.newGraph(2);
+      assertThatThrownBy(() -> graph.expand(one, three))
+          .isInstanceOf(GgmlException.class)
+          .hasMessageContaining("3 nodes");
+      assertThat(graph.nodes()).isEmpty();
+      assertThat(graph.leaves()).isEmpty();
+      assertThat(ggml_h.ggml_graph_n_nodes(graph.handle())).isZero();
+
+      Graph large = context.newGraph(4).expand(three, one, context.neg(one), one);
+      assertThat(large.nodes()).hasSize(4).first().isEqualTo(one);
+      assertThat(ggml_h.ggml_graph_n_nodes(large.handle())).isEqualTo(4);
+    }
+  }
+
+  @Test
   @DisplayName("JAVA-2: a chain of 50,000 nodes does not overflow a stack")
   void longChain() throws InterruptedException {
     int length = 50_000;
