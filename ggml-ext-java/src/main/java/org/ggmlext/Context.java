@@ -112,7 +112,7 @@ public final class Context
     }
     Ggml.get();
     return new Context(
-        2 * nodes * ggml_h.ggml_tensor_overhead()
+        2L * nodes * ggml_h.ggml_tensor_overhead()
             + ggml_h.ggml_graph_overhead_custom(nodes, false));
   }
 

@@ -13,6 +13,11 @@ final class Make {
 
   /** Makes up to so many tensors and gives the last one. */
   static Tensor several(Object context, int tensors, NativeNode node, Tensor... from) {
+    for (int i = 0; i < from.length; i++) {
+      if (from[i] == null) {
+        throw new NullPointerException("source " + i + " is null");
+      }
+    }
     return ((Context) context).nativeNode(tensors, List.of(from), node);
   }
 }

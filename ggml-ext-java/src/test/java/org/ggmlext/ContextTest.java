@@ -128,4 +128,15 @@ class ContextTest {
     assertThatThrownBy(() -> Type.of(4)).isInstanceOf(IllegalArgumentException.class);
     assertThatThrownBy(() -> Type.of(1000)).isInstanceOf(IllegalArgumentException.class);
   }
+
+  @Test
+  @DisplayName("JAVA-2: a context for a graph of 2^30 nodes is as large as that, or has no memory")
+  void hugeGraph() {
+    long tensors = 2L * (1 << 30) * ggml_h.ggml_tensor_overhead();
+    try (Context context = Context.forGraph(1 << 30)) {
+      assertThat(context.freeBytes()).isGreaterThan(tensors);
+    } catch (GgmlException e) {
+      assertThat(e).hasMessageMatching("no memory for a context of \\d{12} bytes");
+    }
+  }
 }

@@ -17,6 +17,11 @@ final class NodeCreation {
       throw new IllegalArgumentException(
           operator + " was given " + sources.length + " sources; a node has at most 10");
     }
+    for (int i = 0; i < sources.length; i++) {
+      if (sources[i] == null) {
+        throw new NullPointerException(operator + ": source " + i + " is null");
+      }
+    }
     Extensions.requireAttached();
     return context.nativeNode(
         1, List.of(sources), handle -> create(handle, operator, attributes, sources));

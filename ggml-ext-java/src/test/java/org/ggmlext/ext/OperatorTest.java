@@ -205,4 +205,18 @@ class OperatorTest {
     bench.register(
         Operator.of(operator.name(), Swish.class, (sources, s) -> OutputSpec.like(sources.get(0))));
   }
+
+  @Test
+  @DisplayName("JAVA-4: a source that is null is named")
+  void nullSource() {
+    Operator<NoAttributes> operator =
+        Operator.of(
+            Workbench.unique("test.null.v"),
+            (sources, none) -> OutputSpec.like(sources.getFirst()));
+    bench.register(operator);
+    Tensor x = bench.inputs.newTensor(Type.F32, 4);
+    assertThatThrownBy(() -> operator.create(bench.nodes, x, null))
+        .isInstanceOf(NullPointerException.class)
+        .hasMessage(operator.name() + ": source 1 is null");
+  }
 }

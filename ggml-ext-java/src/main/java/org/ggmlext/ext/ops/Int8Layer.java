@@ -1,5 +1,6 @@
 package org.ggmlext.ext.ops;
 
+import java.util.Objects;
 import org.ggmlext.Context;
 import org.ggmlext.Tensor;
 
@@ -11,6 +12,11 @@ import org.ggmlext.Tensor;
  * @param group features that were rotated together: 1 (none), 4, 16, 64 or 256
  */
 public record Int8Layer(LinearI8 linear, int group) {
+  /** A layer of these. */
+  public Int8Layer {
+    Objects.requireNonNull(linear, "linear");
+  }
+
   /**
    * Makes the layer's nodes.
    *

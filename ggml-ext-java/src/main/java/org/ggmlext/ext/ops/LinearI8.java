@@ -3,6 +3,7 @@ package org.ggmlext.ext.ops;
 import java.lang.invoke.MethodHandles;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import org.ggmlext.Context;
 import org.ggmlext.Tensor;
 import org.ggmlext.ext.Operator;
@@ -35,6 +36,11 @@ public record LinearI8(Tensor weight, @Nullable Tensor weightScale, @Nullable Te
 
   private static final Operator<Attributes> OPERATOR =
       Operator.ofLibrary("sd.linear_i8.v1", Attributes.class, MethodHandles.lookup());
+
+  /** A layer of these tensors. */
+  public LinearI8 {
+    Objects.requireNonNull(weight, "weight");
+  }
 
   /** A layer without scale and bias. */
   public static LinearI8 of(Tensor weight) {
@@ -74,7 +80,7 @@ public record LinearI8(Tensor weight, @Nullable Tensor weightScale, @Nullable Te
    * @throws IllegalStateException if the kernel library is not registered
    */
   public Tensor mulMatI8(Context nodes, Tensor x, Tensor xScale) {
-    return create(nodes, x, xScale, 0);
+    return create(nodes, x, Objects.requireNonNull(xScale, "xScale"), 0);
   }
 
   /**
@@ -93,11 +99,12 @@ public record LinearI8(Tensor weight, @Nullable Tensor weightScale, @Nullable Te
       throw new IllegalArgumentException(
           "rows is " + rows + ", expected 1 to " + Integer.MAX_VALUE);
     }
-    return create(nodes, packed, null, (int) rows);
+    return create(nodes, Objects.requireNonNull(packed, "packed"), null, (int) rows);
   }
 
   private Tensor create(Context nodes, Tensor x, @Nullable Tensor xScale, int packedRows) {
-    List<Tensor> sources = new ArrayList<>(List.of(weight, x));
+    Objects.requireNonNull(nodes, "nodes");
+    List<Tensor> sources = new ArrayList<>(List.of(weight, Objects.requireNonNull(x, "x")));
     int there =
         add(sources, weightScale, WEIGHT_SCALE)
             | add(sources, xScale, ROW_SCALE)

@@ -1,6 +1,7 @@
 package org.ggmlext.ext.ops;
 
 import java.lang.invoke.MethodHandles;
+import java.util.Objects;
 import org.ggmlext.Context;
 import org.ggmlext.Tensor;
 import org.ggmlext.ext.Operator;
@@ -38,21 +39,33 @@ public final class QuantizeI8ConvRot {
    * @throws IllegalStateException if the kernel library is not registered
    */
   public static Tensor create(Context nodes, Tensor x, int group) {
+    Objects.requireNonNull(nodes, "nodes");
+    Objects.requireNonNull(x, "x");
     return OPERATOR.create(nodes, new Attributes(group), x);
   }
 
   /**
    * Bytes of packed rows.
    *
+   * @throws IllegalArgumentException if a number is negative
    * @throws ArithmeticException if a long cannot count them
    */
   public static long packedSize(long rows, long features) {
+    if (rows < 0 || features < 0) {
+      throw new IllegalArgumentException(
+          "%d rows of %d features, expected at least 0 of each".formatted(rows, features));
+    }
     long padded = Math.multiplyExact(Math.ceilDiv(rows, (long) ROWS), ROWS);
     return Math.addExact(
         Math.multiplyExact(padded, features), Math.multiplyExact(rows, Float.BYTES));
   }
 
-  /** Where the scales of packed rows begin, in bytes. */
+  /**
+   * Where the scales of packed rows begin, in bytes.
+   *
+   * @throws IllegalArgumentException if a number is negative
+   * @throws ArithmeticException if a long cannot count the bytes of the rows
+   */
   public static long scalesOffset(long rows, long features) {
     return packedSize(rows, features) - rows * Float.BYTES;
   }

@@ -1,6 +1,7 @@
 package org.ggmlext.ext.ops;
 
 import java.lang.invoke.MethodHandles;
+import java.util.Objects;
 import org.ggmlext.Context;
 import org.ggmlext.Tensor;
 import org.ggmlext.ext.Operator;
@@ -45,6 +46,10 @@ public final class RopeApply {
    * @throws IllegalStateException if the kernel library is not registered
    */
   public static Tensor create(Context nodes, Tensor x, Tensor pe, Pairs pairs, int first) {
+    Objects.requireNonNull(nodes, "nodes");
+    Objects.requireNonNull(x, "x");
+    Objects.requireNonNull(pe, "pe");
+    Objects.requireNonNull(pairs, "pairs");
     return OPERATOR.create(nodes, new Attributes(pairs, first), x, pe);
   }
 }

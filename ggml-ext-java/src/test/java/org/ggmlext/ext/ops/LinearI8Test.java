@@ -1,6 +1,7 @@
 package org.ggmlext.ext.ops;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatNullPointerException;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.within;
 
@@ -234,5 +235,23 @@ class LinearI8Test {
     assertThatThrownBy(() -> Extensions.attach(Ggml.load()).register(operator))
         .isInstanceOf(IllegalArgumentException.class)
         .hasMessageContaining("sd.linear_i8.v1 comes from a kernel library");
+  }
+
+  @Test
+  @DisplayName("I8-1: what is null is named")
+  void namesNull() {
+    LinearI8 linear = LinearI8.of(bench.any(Type.I8, 64, 8));
+    Tensor x = bench.any(Type.I8, 64, 3);
+    assertThatNullPointerException().isThrownBy(() -> LinearI8.of(null)).withMessage("weight");
+    assertThatNullPointerException()
+        .isThrownBy(() -> linear.create(bench.nodes, null))
+        .withMessage("x");
+    assertThatNullPointerException()
+        .isThrownBy(() -> linear.mulMatI8(bench.nodes, x, null))
+        .withMessage("xScale");
+    assertThatNullPointerException()
+        .isThrownBy(() -> linear.createPacked(bench.nodes, null, 3))
+        .withMessage("packed");
+    assertThatNullPointerException().isThrownBy(() -> new Int8Layer(null, 1)).withMessage("linear");
   }
 }

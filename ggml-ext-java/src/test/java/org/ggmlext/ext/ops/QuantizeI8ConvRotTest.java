@@ -90,4 +90,24 @@ class QuantizeI8ConvRotTest {
         .isInstanceOf(IllegalArgumentException.class)
         .hasMessageContaining("evenly spaced rows");
   }
+
+  @Test
+  @DisplayName("I8-2: sizes of packed rows; negative numbers are refused, what is null is named")
+  void sizes() {
+    assertThat(QuantizeI8ConvRot.packedSize(5, 64)).isEqualTo(8 * 64 + 5 * 4);
+    assertThat(QuantizeI8ConvRot.scalesOffset(5, 64)).isEqualTo(8 * 64);
+    assertThat(QuantizeI8ConvRot.packedSize(0, 64)).isZero();
+    for (long[] size : new long[][] {{-5, 64}, {5, -1}}) {
+      assertThatThrownBy(() -> QuantizeI8ConvRot.packedSize(size[0], size[1]))
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessageContaining("%d rows of %d features".formatted(size[0], size[1]));
+      assertThatThrownBy(() -> QuantizeI8ConvRot.scalesOffset(size[0], size[1]))
+          .isInstanceOf(IllegalArgumentException.class);
+    }
+    assertThatThrownBy(() -> QuantizeI8ConvRot.packedSize(1L << 40, 1L << 30))
+        .isInstanceOf(ArithmeticException.class);
+    assertThatThrownBy(() -> QuantizeI8ConvRot.create(bench.nodes, null, 64))
+        .isInstanceOf(NullPointerException.class)
+        .hasMessage("x");
+  }
 }

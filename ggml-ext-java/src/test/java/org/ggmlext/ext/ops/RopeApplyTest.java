@@ -1,6 +1,7 @@
 package org.ggmlext.ext.ops;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatNullPointerException;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.offset;
 
@@ -9,6 +10,7 @@ import org.ggmlext.Type;
 import org.ggmlext.ext.ops.RopeApply.Pairs;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
@@ -108,5 +110,24 @@ class RopeApplyTest {
             () -> RopeApply.create(bench.nodes, x, bench.any(Type.F32, 2, 2, 8, LENGTH), pairs, 2))
         .isInstanceOf(IllegalArgumentException.class)
         .hasMessageContaining("16");
+  }
+
+  @Test
+  @DisplayName("ROPE-1: what is null is named")
+  void namesNull() {
+    Tensor x = bench.any(Type.F32, HEAD, HEADS, LENGTH);
+    Tensor pe = bench.any(Type.F32, 2, 2, 8, LENGTH);
+    assertThatNullPointerException()
+        .isThrownBy(() -> RopeApply.create(null, x, pe, Pairs.INTERLEAVED))
+        .withMessage("nodes");
+    assertThatNullPointerException()
+        .isThrownBy(() -> RopeApply.create(bench.nodes, null, pe, Pairs.INTERLEAVED))
+        .withMessage("x");
+    assertThatNullPointerException()
+        .isThrownBy(() -> RopeApply.create(bench.nodes, x, null, Pairs.INTERLEAVED))
+        .withMessage("pe");
+    assertThatNullPointerException()
+        .isThrownBy(() -> RopeApply.create(bench.nodes, x, pe, null))
+        .withMessage("pairs");
   }
 }
