@@ -11,9 +11,10 @@ cmake -S "$source" -B "$cmake_dir" -G "Unix Makefiles" -DGGML_EXT_SANITIZE="$kin
 cmake --build "$cmake_dir" -j "$jobs" -- --no-print-directory -s
 
 export GGML_EXT_TEST_GRAPHS=300 # of the thousands that the plain build runs: sanitizers are slow
-export ASAN_OPTIONS="detect_stack_use_after_return=1:strict_string_checks=1:suppressions=$source/tests/asan.supp"
+# Tests ask for memory that no machine has.
+export ASAN_OPTIONS="allocator_may_return_null=1:detect_stack_use_after_return=1:strict_string_checks=1:suppressions=$source/tests/asan.supp"
 export UBSAN_OPTIONS="print_stacktrace=1"
-export TSAN_OPTIONS="halt_on_error=1:second_deadlock_stack=1:suppressions=$source/tests/tsan.supp"
+export TSAN_OPTIONS="allocator_may_return_null=1:halt_on_error=1:second_deadlock_stack=1:suppressions=$source/tests/tsan.supp"
 # The thread sanitizer of older compilers cannot place its shadow where the kernel randomises addresses widely.
 run=()
 if [[ "$kind" == thread ]] && setarch -R true 2>/dev/null; then

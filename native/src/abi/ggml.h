@@ -53,6 +53,7 @@ struct ggml_init_params_mirror {
     F(ggml_graph_node, ggml_tensor *, (ggml_cgraph *, int))                                                         \
     F(ggml_backend_dev_name, const char *, (ggml_backend_device *))                                                 \
     F(ggml_backend_dev_type, int32_t, (ggml_backend_device *))                                                      \
+    F(ggml_backend_dev_memory, void, (ggml_backend_device *, size_t *, size_t *))                                    \
     F(ggml_backend_dev_get_props, void, (ggml_backend_device *, void *))                                            \
     F(ggml_backend_dev_init, ggml_backend *, (ggml_backend_device *, const char *))                                 \
     F(ggml_backend_dev_backend_reg, struct ggml_backend_reg *, (ggml_backend_device *))                             \

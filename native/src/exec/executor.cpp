@@ -4,6 +4,7 @@
 #include "support/status.h"
 
 #include <algorithm>
+#include <cstdint>
 
 namespace ggml_ext::exec {
 
@@ -119,7 +120,7 @@ int assign_workspace(plan::plan & p, own_workspace & own) {
             continue;
         }
         void * base = s->workspace_in_leaf && p.leaf != nullptr ? p.leaf->data : nullptr;
-        if (base == nullptr) {
+        if (base == nullptr && p.workspace_size <= PTRDIFF_MAX) {
             base = own.get(p.workspace_size + plan::WORKSPACE_ALIGNMENT);
         }
         if (base == nullptr) {

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <cstring>
 #include <iterator>
 
@@ -173,6 +174,31 @@ void backend_plans::plan_before_allocation(ggml_cgraph * graph) {
     stats.plan_time_ns.fetch_add(now_ns() - start, std::memory_order_relaxed);
 }
 
+// ggml's scheduler ends the process where it gets no memory while it allocates a graph. So workspace that may not be there is left
+// out of its buffers: before the compute the backend tries to get it alone, and that may fail.
+bool backend_plans::may_be_allocated(size_t workspace) const {
+    if (workspace <= SURELY_THERE) {
+        return true;
+    }
+    if (workspace > PTRDIFF_MAX - SURELY_THERE) {
+        return false;
+    }
+    const auto & fn   = planner_.device.ggml->fn;
+    const size_t need = workspace + SURELY_THERE; // the graph's tensors are in the same buffer
+    if (planner_.device.is_cpu) {
+        ggml_backend_buffer * trial = fn.ggml_backend_buft_alloc_buffer(fn.ggml_backend_get_default_buffer_type(planner_.backend), need);
+        if (trial == nullptr) {
+            return false;
+        }
+        fn.ggml_backend_buffer_free(trial); // untouched: no page of it was ever there
+        return true;
+    }
+    // Not tried there: the buffer that this one takes the place of is freed only then.
+    size_t free = 0, total = 0;
+    fn.ggml_backend_dev_memory(planner_.device.device, &free, &total);
+    return need <= free + largest_leaf_;
+}
+
 void backend_plans::apply_learned_needs(plan & p, const graph_index & index) {
     p.leaf_size = p.workspace_size;
     if (p.injections.empty() && learned_.empty()) {
@@ -181,9 +207,14 @@ void backend_plans::apply_learned_needs(plan & p, const graph_index & index) {
     if (learned_.size() > MAX_STRUCTURES) {
         learned_.clear();
     }
-    needs & known        = learned_[structure_of(index)];
-    known.workspace_size = std::max(known.workspace_size, p.workspace_size);
-    p.leaf_size          = known.workspace_size;
+    needs &      known   = learned_[structure_of(index)];
+    const size_t largest = std::max(known.workspace_size, p.workspace_size);
+    p.leaf_holds_it      = may_be_allocated(largest);
+    p.leaf_size          = p.leaf_holds_it ? largest : 0;
+    if (p.leaf_holds_it) {
+        known.workspace_size = largest;
+        largest_leaf_        = std::max(largest_leaf_, largest);
+    }
     if (known.places == p.injections) {
         return;
     }

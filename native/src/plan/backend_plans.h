@@ -45,7 +45,9 @@ private:
     plan_ptr find(ggml_tensor * const * base, int n_nodes, bool before_allocation) const;
     void     remember(plan_ptr p);
     void     apply_learned_needs(plan & p, const graph_index & index);
+    bool     may_be_allocated(size_t workspace) const;
 
+    static constexpr size_t SURELY_THERE   = size_t{256} << 20;
     static constexpr size_t MAX_PLANS      = 256;
     static constexpr size_t MAX_STRUCTURES = 1024;
 
@@ -58,6 +60,7 @@ private:
         size_t                 workspace_size = 0;
     };
     std::unordered_map<uint64_t, needs> learned_;
+    size_t                              largest_leaf_ = 0; // workspace in ggml's buffers
 };
 
 } // namespace ggml_ext::plan

@@ -122,7 +122,7 @@ void inject(plan & p) {
     for (const auto & s : p.steps) {
         const int output     = s->first + s->count - 1;
         place                = std::find_if(place, p.injections.end(), [output](const injection & x) { return x.node >= output; });
-        s->workspace_in_leaf = place != p.injections.end() && place->node == output;
+        s->workspace_in_leaf = p.leaf_holds_it && place != p.injections.end() && place->node == output;
     }
     p.injected = true;
 }

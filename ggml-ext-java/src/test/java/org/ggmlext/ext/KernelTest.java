@@ -8,6 +8,7 @@ import java.lang.foreign.ValueLayout;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
+import org.ggmlext.GgmlException;
 import org.ggmlext.Tensor;
 import org.ggmlext.Type;
 import org.junit.jupiter.api.AfterEach;
@@ -174,6 +175,31 @@ class KernelTest {
     bench.scheduler.close();
     bench.backend.close();
     assertThat(destroyed.get()).isPositive();
+  }
+
+  @Test
+  @DisplayName(
+      "KERNEL-4: scratch memory that is not there is an exception, and the next graph computes")
+  void noMemory() {
+    String name = Workbench.unique("test.sqr.huge");
+    bench.register(
+        Kernel.builder(name, "SQR")
+            .supports(node -> Support.when(node.dst().ne(0) == 8, "another length"))
+            .prepare(context -> Prepared.NOTHING.withWorkspace(1L << 47))
+            .rows((task, first, end) -> {}));
+    for (int length : new int[] {1, 4, 20}) {
+      Tensor y = bench.input(Workbench.values(8), 8);
+      for (int i = 0; i < length; i++) {
+        y = bench.nodes.sqr(y);
+      }
+      Tensor last = y;
+      assertThatThrownBy(() -> bench.compute(last))
+          .isInstanceOf(GgmlException.class)
+          .hasMessageContaining(
+              "KERNEL-4: no memory for %d bytes of workspace of kernel %s", 1L << 47, name);
+      Tensor x = bench.input(new float[] {3}, 1);
+      assertThat(bench.compute(bench.nodes.sqr(x))).containsExactly(9);
+    }
   }
 
   @Test
