@@ -16,8 +16,11 @@ bool accepts_convrot(int32_t n_src, const ggml_ext_tensor * const * src, int32_t
     if (group != 1 && group != 4 && group != 16 && group != 64 && group != 256) {
         return refuse("the group is %d, expected 1, 4, 16, 64 or 256", group);
     }
-    if (!is_f32(&x) || row_stride(x) == 0) {
-        return refuse("X has type %d, expected F32 with evenly spaced rows of successive elements", x.type);
+    if (!is_f32(&x)) {
+        return refuse("X has type %s, expected F32", type_name(x.type).text);
+    }
+    if (row_stride(x) == 0) {
+        return refuse_rows("X", x);
     }
     return x.ne[0] % group == 0 || refuse("X has %lld features, expected a multiple of the group %d", static_cast<long long>(x.ne[0]), group);
 }

@@ -10,7 +10,7 @@ long long ll(int64_t v) { return static_cast<long long>(v); }
 bool is_vector(const char * name, const ggml_ext_tensor & t, int64_t n, bool one) {
     const bool shape = (t.ne[0] == n && elements(t) == n) || (t.ne[0] == 1 && t.ne[1] == n && elements(t) == n) || (one && elements(t) == 1);
     if (t.type != TYPE_F32) {
-        return refuse("%s has type %d, expected F32 (0)", name, t.type);
+        return refuse("%s has type %s, expected F32", name, type_name(t.type).text);
     }
     if (!shape || !contiguous(t)) {
         return refuse("%s is [%lld, %lld, %lld, %lld], expected contiguous [%lld]%s", name, ll(t.ne[0]), ll(t.ne[1]), ll(t.ne[2]), ll(t.ne[3]),
@@ -41,16 +41,19 @@ bool read_linear(int32_t n_src, const ggml_ext_tensor * const * src, const void 
     out.packed   = attrs.packed_rows > 0;
     out.K        = out.w->ne[0];
     out.N        = out.w->ne[1];
-    if (out.w->type != TYPE_I8 || out.w->ne[2] != 1 || out.w->ne[3] != 1 || !dense_rows(*out.w)) {
-        return refuse("W has type %d and shape [%lld, %lld, %lld, %lld], expected an I8 (24) matrix with dense rows", out.w->type, ll(out.K),
-                      ll(out.N), ll(out.w->ne[2]), ll(out.w->ne[3]));
+    if (out.w->type != TYPE_I8 || out.w->ne[2] != 1 || out.w->ne[3] != 1) {
+        return refuse("W has type %s and shape [%lld, %lld, %lld, %lld], expected an I8 matrix", type_name(out.w->type).text, ll(out.K), ll(out.N),
+                      ll(out.w->ne[2]), ll(out.w->ne[3]));
+    }
+    if (!dense_rows(*out.w)) {
+        return refuse_rows("W", *out.w);
     }
     if (out.K > LINEAR_I8_MAX_K) {
         return refuse("K is %lld, expected at most %lld: the sum must fit into int32", ll(out.K), ll(LINEAR_I8_MAX_K));
     }
     const ggml_ext_tensor & x = *out.x;
     if (x.type != TYPE_I8 && (out.packed || x.type != TYPE_F32)) {
-        return refuse("X has type %d, expected I8 (24)%s", x.type, out.packed ? " where it is packed" : " or F32 (0)");
+        return refuse("X has type %s, expected I8%s", type_name(x.type).text, out.packed ? " where it is packed" : " or F32");
     }
     if (out.packed) {
         out.M              = attrs.packed_rows;
@@ -65,7 +68,7 @@ bool read_linear(int32_t n_src, const ggml_ext_tensor * const * src, const void 
             return refuse("X has %lld features, expected %lld as W has", ll(x.ne[0]), ll(out.K));
         }
         if (row_stride(x) == 0) {
-            return refuse("X has no evenly spaced rows of successive elements");
+            return refuse_rows("X", x);
         }
     }
     if (out.x_scale != nullptr && (out.packed || x.type == TYPE_F32)) {

@@ -1,4 +1,5 @@
-// I8-1: sd.linear_i8.v1(W, X, [W_scale], [X_scale], [bias]), alone or with the UNARY(GELU_ERF) that reads it.
+// I8-1: sd.linear_i8.v1(W, X, [W_scale], [X_scale], [bias]), alone or with the UNARY(GELU_ERF) that reads it,
+// reshaped or not.
 // Phase 0 packs the weight, but for few rows, and brings activations, scales and bias into the workspace where the output overlaps them; phase 1
 // multiplies. F32 activations are quantised in phase 0.
 
@@ -21,15 +22,21 @@ int32_t supports(const ggml_ext_node * node, void * /* user_data */) {
 }
 
 int32_t match_gelu(const ggml_ext_graph * graph, int32_t first, void * user_data) {
-    const ggml_ext_node * product = ggml_ext_graph_node(graph, first);
-    const ggml_ext_node * gelu    = ggml_ext_graph_node(graph, first + 1);
-    if (!is_unary_of(gelu, "GELU_ERF", *product->dst)) {
+    const ggml_ext_node *   product = ggml_ext_graph_node(graph, first);
+    const ggml_ext_node *   gelu    = ggml_ext_graph_node(graph, first + 1);
+    const ggml_ext_tensor * x       = product->dst;
+    int32_t                 count   = 2;
+    for (; is_op(gelu, "RESHAPE") && source(*gelu, 0)->tensor == x->tensor; ++count) { // the same bytes: a packed X has lost the sizes of its batches
+        x    = gelu->dst;
+        gelu = ggml_ext_graph_node(graph, first + count);
+    }
+    if (!is_unary_of(gelu, "GELU_ERF", *x)) {
         return refuse("no GELU_ERF of the product follows");
     }
     if (!is_f32(gelu->dst) || !contiguous(*gelu->dst)) {
         return refuse("the output of GELU_ERF is not contiguous F32");
     }
-    return supports(product, user_data) == 1 ? 2 : 0;
+    return supports(product, user_data) == 1 ? count : 0;
 }
 
 // The workspace: rows of int8, their scales, copies of X_scale, W_scale and bias, the queue, then each thread's scratch.
@@ -149,7 +156,7 @@ int multiply(const ggml_ext_exec_params & params, const state & s, const layout 
     args.w_scale    = vector_of(l.w_scale, dst, workspace + place.w_scale);
     args.w_scales   = l.w_scale != nullptr ? elements(*l.w_scale) : l.N;
     args.bias       = vector_of(l.bias, dst, workspace + place.bias);
-    args.activation = params.n_nodes == 2 ? GGML_EXT_CPU_ACT_GELU_ERF : GGML_EXT_CPU_ACT_NONE;
+    args.activation = params.n_nodes > 1 ? GGML_EXT_CPU_ACT_GELU_ERF : GGML_EXT_CPU_ACT_NONE;
     args.dst        = static_cast<float *>(dst.data);
     args.dst_stride = static_cast<size_t>(l.N) * sizeof(float);
     void * scratch  = scratch_of(params, place.shared, place.each, ith);

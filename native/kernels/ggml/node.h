@@ -7,6 +7,7 @@
 #include <cstdarg>
 #include <cstdio>
 #include <cstring>
+#include <initializer_list>
 
 namespace cpu_ops {
 
@@ -31,6 +32,25 @@ __attribute__((format(CPU_OPS_FORMAT, 1, 2))) inline int32_t refuse(const char *
     ggml_ext_set_error(text);
     return 0;
 }
+
+// A type as messages name it: ggml's name for those that kernels know, else ggml's number.
+struct type_name {
+    char text[16];
+
+    explicit type_name(int32_t type) {
+        struct known {
+            int32_t      type;
+            const char * name;
+        };
+        for (const known & k : {known{TYPE_F32, "F32"}, {TYPE_F16, "F16"}, {TYPE_I8, "I8"}, {TYPE_I32, "I32"}}) {
+            if (k.type == type) {
+                std::snprintf(text, sizeof(text), "%s", k.name);
+                return;
+            }
+        }
+        std::snprintf(text, sizeof(text), "%d", type);
+    }
+};
 
 inline bool is_op(const ggml_ext_node * node, const char * op) { return node != nullptr && std::strcmp(node->op, op) == 0; }
 
@@ -79,6 +99,19 @@ inline size_t row_stride(const ggml_ext_tensor & t) {
 inline bool contiguous(const ggml_ext_tensor & t) { return row_stride(t) == static_cast<size_t>(t.ne[0]) * element_size(t); }
 
 inline bool is_f32(const ggml_ext_tensor * t) { return t != nullptr && t->type == TYPE_F32; }
+
+// The reason where row_stride is 0.
+inline int32_t refuse_rows(const char * name, const ggml_ext_tensor & t) {
+    if (elements(t) == 0) {
+        return refuse("%s has no elements", name);
+    }
+    if (t.nb[0] != element_size(t)) {
+        return refuse("the elements in a row of %s are %zu bytes apart, expected successive ones (%zu bytes): a CONT of it has them", name, t.nb[0],
+                      element_size(t));
+    }
+    return refuse("the rows of %s are not evenly spaced (strides of %zu, %zu and %zu bytes): those of a CONT of it are", name, t.nb[1], t.nb[2],
+                  t.nb[3]);
+}
 
 // A leaf that no graph is expected to write: not an input, a parameter or a scheduler's copy ("backend#tensor#copy").
 inline bool is_weight(const ggml_ext_tensor & t) {

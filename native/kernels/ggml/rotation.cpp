@@ -86,12 +86,19 @@ bool read_rope_apply(int32_t n_src, const ggml_ext_tensor * const * src, const v
     }
     const ggml_ext_tensor & x  = *src[0];
     const ggml_ext_tensor & pe = *src[1];
-    if (!float_rows(x)) {
-        return refuse("x has type %d, expected F32 (0) with successive elements in a row", x.type);
+    if (!is_f32(&x)) {
+        return refuse("x has type %s, expected F32", type_name(x.type).text);
     }
-    if (!float_rows(pe) || pe.ne[0] != 2 || pe.ne[1] != 2 || pe.nb[1] != 2 * sizeof(float)) {
-        return refuse("pe has type %d and shape [%lld, %lld, ...], expected F32 (0) [2, 2, pairs, positions] with successive matrices", pe.type,
+    if (!float_rows(x)) {
+        return refuse_rows("x", x);
+    }
+    if (!is_f32(&pe) || pe.ne[0] != 2 || pe.ne[1] != 2) {
+        return refuse("pe has type %s and shape [%lld, %lld, ...], expected F32 [2, 2, pairs, positions]", type_name(pe.type).text,
                       static_cast<long long>(pe.ne[0]), static_cast<long long>(pe.ne[1]));
+    }
+    if (!float_rows(pe) || pe.nb[1] != 2 * sizeof(float)) {
+        return refuse("the four values of a matrix of pe do not follow one another (strides of %zu and %zu bytes, expected 4 and 8): those of a CONT do",
+                      pe.nb[0], pe.nb[1]);
     }
     if (pe.ne[3] != x.ne[2]) {
         return refuse("pe has %lld positions, expected %lld as x has", static_cast<long long>(pe.ne[3]), static_cast<long long>(x.ne[2]));

@@ -70,3 +70,33 @@ TEST_CASE("FUSE-2: where the layer's output has another reader the two steps run
     l.check(b);
     CHECK(b.kernels() == "cpu.linear_i8,cpu.gelu_erf");
 }
+
+TEST_CASE("FUSE-2: a RESHAPE between sd.linear_i8.v1 and GELU_ERF, as a packed X of several batches needs, is part of the step") {
+    kernel_library    library;
+    constexpr int64_t K = 64, N = 48, M = 5, batches = 3;
+    const auto        reshape_3d = resolve<ggml_tensor * (*) (ggml_context *, ggml_tensor *, int64_t, int64_t, int64_t)>("ggml_reshape_3d");
+    const auto        gelu_erf   = resolve<ggml_tensor * (*) (ggml_context *, ggml_tensor *)>("ggml_gelu_erf");
+    for (const bool read_twice : {false, true}) {
+        CAPTURE(read_twice);
+        model         b;
+        ggml_tensor * w       = b.weight(I8, {K, N});
+        ggml_tensor * x       = b.typed_input(F32, {K, M, batches});
+        ggml_tensor * y       = linear(b, {w, quantize(b, x, 16)}, 0, M * batches);
+        ggml_tensor * shaped  = reshape_3d(b.ctx, y, N, M, batches);
+        ggml_tensor * gelu    = gelu_erf(b.ctx, shaped);
+        ggml_tensor * without = gelu_erf(b.ctx, linear(b, {w, quantize(b, b.g.ggml_scale(b.ctx, x, 1.0f), 16)}, 0, M * batches));
+        b.expand(gelu);
+        if (read_twice) {
+            b.expand(b.g.ggml_sqr(b.ctx, shaped));
+        }
+        b.expand(without);
+        b.allocate();
+        b.put(w, random_bytes(static_cast<size_t>(K * N), 1));
+        b.put(x, random_floats(static_cast<size_t>(K * M * batches), 2));
+        REQUIRE(b.compute() == 0);
+        CHECK(gelu->ne[2] == batches);
+        CHECK(b.get(gelu) == b.get(without));
+        CHECK(b.kernels().find(read_twice ? "cpu.linear_i8,cpu.gelu_erf" : "cpu.linear_i8_gelu_erf") != std::string::npos);
+        CHECK((b.kernels().find("cpu.gelu_erf") != std::string::npos) == read_twice);
+    }
+}

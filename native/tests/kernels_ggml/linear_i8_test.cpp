@@ -262,21 +262,24 @@ TEST_CASE("I8-1: malformed sources are refused with the reason, and nothing is m
     } cases[] = {
         {"W_scale is [23", {w, x, vec(F32, {N - 1})}, 1},
         {"W_scale is [24, 2", {w, x, vec(F32, {N, 2})}, 1},
-        {"W_scale has type 26", {w, x, vec(I32, {N})}, 1},
+        {"W_scale has type I32, expected F32", {w, x, vec(I32, {N})}, 1},
         {"X_scale is [7", {w, x, vec(F32, {M + 1})}, 2},
-        {"X_scale has type 24", {w, x, vec(I8, {M})}, 2},
+        {"X_scale has type I8, expected F32", {w, x, vec(I8, {M})}, 2},
         {"bias is [1", {w, x, vec(F32, {1})}, 4},
         {"X is F32 and gets its own", {w, xf, vec(F32, {M})}, 2},
         {"X has 31 features", {w, vec(I8, {K - 1, M})}, 0},
-        {"X has type 26", {w, vec(I32, {K, M})}, 0},
-        {"W has type 0", {vec(F32, {K, N}), x}, 0},
-        {"W has type 24 and shape", {vec(I8, {K, N, 2}), x}, 0},
+        {"X has type I32, expected I8 or F32", {w, vec(I32, {K, M})}, 0},
+        {"W has type F32 and shape", {vec(F32, {K, N}), x}, 0},
+        {"W has type I8 and shape", {vec(I8, {K, N, 2}), x}, 0},
         {"131071", {vec(I8, {131072, 1}), vec(I8, {131072, 1})}, 0},
         {"2 sources, expected 3", {w, x}, 1},
         {"sources is 8", {w, x, x}, 8},
         {"the packed X is [100", {w, vec(I8, {100})}, 0, 6},
         {"packed and brings its own", {w, vec(I8, {8 * K + 24}), vec(F32, {M})}, 2, 6},
-        {"evenly spaced", {w, b.g.ggml_transpose(b.ctx, vec(I8, {M, K}))}, 0},
+        {"X has type 30", {w, vec(30, {K, M})}, 0}, // BF16, which the kernels do not know
+        {"a row of X are 6 bytes apart, expected successive ones (1 bytes)", {w, b.g.ggml_transpose(b.ctx, vec(I8, {M, K}))}, 0},
+        {"a row of W are 24 bytes apart", {b.g.ggml_transpose(b.ctx, vec(I8, {N, K})), x}, 0},
+        {"the rows of X are not evenly spaced (strides of 64, 32 and", {w, b.g.ggml_permute(b.ctx, vec(I8, {K, 2, M}), 0, 2, 1, 3)}, 0},
     };
     for (const auto & c : cases) {
         CAPTURE(c.reason);
@@ -288,7 +291,9 @@ TEST_CASE("I8-1: malformed sources are refused with the reason, and nothing is m
     CHECK(quantize(b, xf, 64) == nullptr);
     CHECK(std::string(ggml_ext_last_error()).find("multiple of the group") != std::string::npos);
     CHECK(quantize(b, x, 4) == nullptr);
-    CHECK(std::string(ggml_ext_last_error()).find("expected F32") != std::string::npos);
+    CHECK(std::string(ggml_ext_last_error()).find("X has type I8, expected F32") != std::string::npos);
+    CHECK(quantize(b, b.g.ggml_transpose(b.ctx, xf), 1) == nullptr);
+    CHECK(std::string(ggml_ext_last_error()).find("a row of X are 128 bytes apart") != std::string::npos);
 }
 
 TEST_CASE("QUAL-1: outputs over their inputs go through workspace") {

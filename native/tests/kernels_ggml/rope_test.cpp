@@ -239,7 +239,7 @@ TEST_CASE("ROPE-1: malformed sources are refused with the reason") {
     } cases[] = {
         {"pairs is 2", {2, 2, 32, 5}, F32, 2, 0},
         {"pe has 4 positions", {2, 2, 32, 4}, F32, 0, 0},
-        {"pe has type 1", {2, 2, 32, 5}, F16, 0, 0},
+        {"pe has type F16", {2, 2, 32, 5}, F16, 0, 0},
         {"shape [4, 32", {4, 32, 5}, F32, 0, 0},
         {"features 2 to 66", {2, 2, 32, 5}, F32, 0, 2},
         {"features 3 to 7", {2, 2, 2, 5}, F32, 0, 3},
@@ -250,7 +250,7 @@ TEST_CASE("ROPE-1: malformed sources are refused with the reason") {
         CHECK_MESSAGE(std::string(ggml_ext_last_error()).find(c.reason) != std::string::npos, ggml_ext_last_error());
     }
     CHECK(rope_apply(b, b.weight(F16, {64, 2, 5}), b.weight(F32, {2, 2, 32, 5}), 0) == nullptr);
-    CHECK(std::string(ggml_ext_last_error()).find("x has type 1") != std::string::npos);
+    CHECK(std::string(ggml_ext_last_error()).find("x has type F16, expected F32") != std::string::npos);
 }
 
 TEST_CASE("ROPE-3: RMS_NORM -> MUL -> rotation is one step, for the built-in in both modes and for the custom operator") {

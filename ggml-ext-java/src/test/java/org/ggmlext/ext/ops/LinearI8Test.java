@@ -184,11 +184,13 @@ class LinearI8Test {
     Tensor x = bench.any(Type.I8, K, M);
     refused(
         () -> LinearI8.of(bench.any(Type.F32, K, N)).create(bench.nodes, x),
-        "W has type 0 and shape [64, 7, 1, 1], expected an I8 (24) matrix");
+        "W has type F32 and shape [64, 7, 1, 1], expected an I8 matrix");
     refused(
         () -> layer.create(bench.nodes, bench.any(Type.I8, K + 1, M)),
         "X has 65 features, expected 64 as W has");
-    refused(() -> layer.create(bench.nodes, bench.any(Type.F16, K, M)), "X has type 1");
+    refused(
+        () -> layer.create(bench.nodes, bench.any(Type.F16, K, M)),
+        "X has type F16, expected I8 or F32");
     refused(
         () -> layer.createPacked(bench.nodes, bench.any(Type.I8, 100), M),
         "the packed X is [100, 1], expected contiguous [532] for 5 rows of 64 features");
@@ -207,7 +209,7 @@ class LinearI8Test {
         "W_scale is [8, 1, 1, 1], expected contiguous [7] or [1]");
     refused(
         () -> layer.withWeightScale(bench.any(Type.F16, N)).create(bench.nodes, x),
-        "W_scale has type 1, expected F32 (0)");
+        "W_scale has type F16, expected F32");
     refused(
         () -> layer.withBias(bench.any(Type.F32, 1)).create(bench.nodes, x),
         "bias is [1, 1, 1, 1], expected contiguous [7]");

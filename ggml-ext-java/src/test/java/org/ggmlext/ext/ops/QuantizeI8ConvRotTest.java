@@ -71,8 +71,8 @@ class QuantizeI8ConvRotTest {
         "F32 | 384 | 256 | X has 384 features, expected a multiple of the group 256",
         "F32 | 384 | 32 | the group is 32, expected 1, 4, 16, 64 or 256",
         "F32 | 384 | 0 | the group is 0, expected 1, 4, 16, 64 or 256",
-        "F16 | 384 | 64 | X has type 1, expected F32",
-        "I8 | 384 | 64 | X has type 24, expected F32",
+        "F16 | 384 | 64 | X has type F16, expected F32",
+        "I8 | 384 | 64 | X has type I8, expected F32",
       })
   @DisplayName("I8-2: what does not fit is refused when the node is made, and says why")
   void refuses(Type type, int features, int group, String message) {
@@ -88,7 +88,7 @@ class QuantizeI8ConvRotTest {
     Tensor x = bench.nodes.transpose(bench.any(Type.F32, 64, 64));
     assertThatThrownBy(() -> QuantizeI8ConvRot.create(bench.nodes, x, 64))
         .isInstanceOf(IllegalArgumentException.class)
-        .hasMessageContaining("evenly spaced rows");
+        .hasMessageContaining("the elements in a row of X are 256 bytes apart");
   }
 
   @Test

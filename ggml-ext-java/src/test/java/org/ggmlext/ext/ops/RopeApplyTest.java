@@ -96,7 +96,7 @@ class RopeApplyTest {
     assertThatThrownBy(
             () -> RopeApply.create(bench.nodes, x, bench.any(Type.F32, 4, 8, LENGTH), pairs))
         .isInstanceOf(IllegalArgumentException.class)
-        .hasMessageContaining("expected F32 (0) [2, 2, pairs, positions]");
+        .hasMessageContaining("expected F32 [2, 2, pairs, positions]");
     assertThatThrownBy(
             () ->
                 RopeApply.create(
@@ -105,7 +105,13 @@ class RopeApplyTest {
                     bench.any(Type.F32, 2, 2, 8, LENGTH),
                     pairs))
         .isInstanceOf(IllegalArgumentException.class)
-        .hasMessageContaining("x has type 1, expected F32");
+        .hasMessageContaining("x has type F16, expected F32");
+    Tensor transposed = bench.nodes.transpose(bench.any(Type.F32, HEADS, HEAD, LENGTH));
+    Tensor pe = bench.any(Type.F32, 2, 2, 8, LENGTH);
+    assertThatThrownBy(() -> RopeApply.create(bench.nodes, transposed, pe, pairs))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageContaining("the elements in a row of x are")
+        .hasMessageContaining("bytes apart, expected successive ones (4 bytes)");
     assertThatThrownBy(
             () -> RopeApply.create(bench.nodes, x, bench.any(Type.F32, 2, 2, 8, LENGTH), pairs, 2))
         .isInstanceOf(IllegalArgumentException.class)
