@@ -114,7 +114,12 @@ public final class TensorView {
     return i0 * info.nb(0) + i1 * info.nb(1) + i2 * info.nb(2) + i3 * info.nb(3);
   }
 
-  /** An element of an F32 tensor. Bounds are those of {@link #data}. */
+  /**
+   * An element of an F32 tensor. Bounds are those of {@link #data}. Indices are of the dimensions:
+   * {@code getFloat(i, row, 0, 0)} is an element of a row that is counted over dimensions 1, 2 and
+   * 3 only where the tensor is {@linkplain TensorInfo#isContiguous contiguous}; elsewhere {@link
+   * #rowOffset} knows where it begins.
+   */
   public float getFloat(long i0, long i1, long i2, long i3) {
     return data().get(ValueLayout.JAVA_FLOAT, offset(i0, i1, i2, i3));
   }

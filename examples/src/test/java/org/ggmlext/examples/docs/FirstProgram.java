@@ -15,6 +15,8 @@ import org.ggmlext.ext.NoAttributes;
 import org.ggmlext.ext.Operator;
 import org.ggmlext.ext.OutputSpec;
 import org.ggmlext.ext.Registration;
+import org.ggmlext.ext.Support;
+import org.ggmlext.ext.TensorInfo;
 
 // docs: README, the first program
 public class FirstProgram {
@@ -22,17 +24,21 @@ public class FirstProgram {
       Operator.of("app.cube.v1", (sources, none) -> OutputSpec.like(sources.getFirst()));
 
   static final Kernel KERNEL =
-      Kernel.rows(
-          "app.cube.java",
-          CUBE,
-          (task, first, end) -> {
-            for (long row = first; row < end; row++) {
-              for (long i = 0; i < task.dst().ne(0); i++) {
-                float x = task.src(0).getFloat(i, row, 0, 0);
-                task.dst().setFloat(i, row, 0, 0, x * x * x);
-              }
-            }
-          });
+      Kernel.builder("app.cube.java", CUBE)
+          .supports(node -> Support.when(isPlain(node.src(0)), "only F32 without gaps"))
+          .rows(
+              (task, first, end) -> {
+                for (long row = first; row < end; row++) {
+                  for (long i = 0; i < task.dst().ne(0); i++) {
+                    float x = task.src(0).getFloat(i, row, 0, 0);
+                    task.dst().setFloat(i, row, 0, 0, x * x * x);
+                  }
+                }
+              });
+
+  private static boolean isPlain(TensorInfo x) {
+    return x.is(Type.F32) && x.isContiguous();
+  }
 
   public static void main(String[] args) {
     Ggml ggml = Ggml.load();

@@ -32,6 +32,10 @@ import org.ggmlext.ext.Plan;
 import org.ggmlext.ext.Registration;
 import org.ggmlext.ext.ops.Int8Layer;
 import org.ggmlext.ext.ops.LinearI8;
+import org.ggmlext.kit.Input;
+import org.ggmlext.kit.OperatorCheck;
+import org.ggmlext.kit.Report;
+import org.ggmlext.kit.Verdict;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
@@ -119,6 +123,31 @@ class SnippetsTest {
     assertThat(printed(() -> FirstProgram.main(new String[0])))
         .contains("[1.0, 64.0, 729.0, 4096.0, 15625.0, 46656.0]")
         .contains("app.cube.java: app.cube.v1");
+  }
+
+  @Test
+  @DisplayName(
+      "README: the first program's kernel is right for all that it takes, and takes no views")
+  void firstProgramsKernel() {
+    try (Registration _ = extensions.register(FirstProgram.CUBE);
+        Registration kernel = extensions.register(cpu, FirstProgram.KERNEL)) {
+      Report report =
+          OperatorCheck.of(
+                  kernel,
+                  (check, sources) -> FirstProgram.CUBE.create(check, sources.getFirst()),
+                  sources ->
+                      Arrays.stream(sources.getFirst().toArray()).map(x -> x * x * x).toArray())
+              .inputs(shape -> List.of(Input.of(Type.F32, shape)))
+              .tolerance(1e-5, 1e-5)
+              .run();
+      assertThat(report.rows(Verdict.FAILED)).isEmpty();
+      assertThat(report.rows(Verdict.PASSED)).isNotEmpty();
+      Tensor x = input();
+      assertThatThrownBy(
+              () -> compute(FirstProgram.CUBE.create(nodes, nodes.permute(x, 1, 0, 2, 3))))
+          .isInstanceOf(GgmlException.class)
+          .hasMessageContaining("can compute CUSTOM");
+    }
   }
 
   @Test
