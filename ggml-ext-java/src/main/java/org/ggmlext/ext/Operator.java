@@ -110,9 +110,11 @@ public final class Operator<A extends Record> {
    * @param sources at most 10
    * @return the node's output, contiguous, of the type and shape that inference gave
    * @throws GgmlException if inference refuses the sources; the message says why, and what
-   *     inference threw is the cause
-   * @throws IllegalStateException if the operator is not registered, the context is closed, or it
-   *     has no room for the node
+   *     inference threw is the cause; or if the context has no room for the node
+   * @throws IllegalArgumentException if the operator is not registered, or there are more sources;
+   *     also where a {@linkplain #ofLibrary library's} inference refuses the sources
+   * @throws IllegalStateException if the context is closed, or {@link Extensions#attach} was not
+   *     called
    */
   public Tensor create(Context context, A attributes, Tensor... sources) {
     return NodeCreation.create(

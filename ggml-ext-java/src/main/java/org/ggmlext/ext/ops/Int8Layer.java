@@ -2,6 +2,7 @@ package org.ggmlext.ext.ops;
 
 import java.util.Objects;
 import org.ggmlext.Context;
+import org.ggmlext.GgmlException;
 import org.ggmlext.Tensor;
 
 /**
@@ -23,8 +24,9 @@ public record Int8Layer(LinearI8 linear, int group) {
    * @param nodes where they are made
    * @param x F32 [K, M, ...], its rows evenly spaced
    * @return F32 [N, M, ...]
-   * @throws IllegalArgumentException if a type or shape is another
-   * @throws IllegalStateException if the kernel library is not registered
+   * @throws IllegalArgumentException if a type or shape is another, or the kernel library is not
+   *     registered
+   * @throws GgmlException if the context is full
    */
   public Tensor apply(Context nodes, Tensor x) {
     if (group == 1) {

@@ -5,6 +5,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
 import org.ggmlext.Context;
+import org.ggmlext.GgmlException;
 import org.ggmlext.Tensor;
 import org.ggmlext.ext.Operator;
 import org.jspecify.annotations.Nullable;
@@ -61,8 +62,9 @@ public record LinearI8(Tensor weight, @Nullable Tensor weightScale, @Nullable Te
    * @param nodes where the node is made
    * @param x F32 or I8 [K, M, ...], its rows evenly spaced
    * @return F32 [N, M, ...]
-   * @throws IllegalArgumentException if a type or shape is another
-   * @throws IllegalStateException if the kernel library is not registered
+   * @throws IllegalArgumentException if a type or shape is another, or the kernel library is not
+   *     registered
+   * @throws GgmlException if the context is full
    */
   public Tensor create(Context nodes, Tensor x) {
     return create(nodes, x, null, 0);
@@ -76,8 +78,9 @@ public record LinearI8(Tensor weight, @Nullable Tensor weightScale, @Nullable Te
    * @param xScale contiguous F32 [M], [1, M], or [1] for all rows; M counts the rows of all
    *     dimensions
    * @return F32 [N, M, ...]
-   * @throws IllegalArgumentException if a type or shape is another
-   * @throws IllegalStateException if the kernel library is not registered
+   * @throws IllegalArgumentException if a type or shape is another, or the kernel library is not
+   *     registered
+   * @throws GgmlException if the context is full
    */
   public Tensor mulMatI8(Context nodes, Tensor x, Tensor xScale) {
     return create(nodes, x, Objects.requireNonNull(xScale, "xScale"), 0);
@@ -90,9 +93,9 @@ public record LinearI8(Tensor weight, @Nullable Tensor weightScale, @Nullable Te
    * @param packed what {@link QuantizeI8ConvRot} made of rows of K features
    * @param rows how many rows, M
    * @return F32 [N, M]
-   * @throws IllegalArgumentException if a type or shape is another, or if there are no rows, or
-   *     more than an int counts
-   * @throws IllegalStateException if the kernel library is not registered
+   * @throws IllegalArgumentException if a type or shape is another, there are no rows, or more than
+   *     an int counts, or the kernel library is not registered
+   * @throws GgmlException if the context is full
    */
   public Tensor createPacked(Context nodes, Tensor packed, long rows) {
     if (rows < 1 || rows > Integer.MAX_VALUE) {

@@ -3,6 +3,7 @@ package org.ggmlext.ext.ops;
 import java.lang.invoke.MethodHandles;
 import java.util.Objects;
 import org.ggmlext.Context;
+import org.ggmlext.GgmlException;
 import org.ggmlext.Tensor;
 import org.ggmlext.ext.Operator;
 
@@ -35,8 +36,9 @@ public final class QuantizeI8ConvRot {
    * @param group features that are rotated together: 1 (none), 4, 16, 64 or 256; divides K
    * @return the packed rows, I8 [{@link #packedSize}]: those of x, padded with zeros to a multiple
    *     of four rows, then an F32 scale for each row of x
-   * @throws IllegalArgumentException if a type or shape is another
-   * @throws IllegalStateException if the kernel library is not registered
+   * @throws IllegalArgumentException if a type or shape is another, or the kernel library is not
+   *     registered
+   * @throws GgmlException if the context is full
    */
   public static Tensor create(Context nodes, Tensor x, int group) {
     Objects.requireNonNull(nodes, "nodes");

@@ -3,6 +3,7 @@ package org.ggmlext.ext.ops;
 import java.lang.invoke.MethodHandles;
 import java.util.Objects;
 import org.ggmlext.Context;
+import org.ggmlext.GgmlException;
 import org.ggmlext.Tensor;
 import org.ggmlext.ext.Operator;
 
@@ -42,8 +43,9 @@ public final class RopeApply {
    * @param pairs which features make a pair
    * @param first the first feature that is turned, even; {@code first + 2 P} is at most d_head
    * @return F32 [d_head, n_head, L, N]
-   * @throws IllegalArgumentException if a type or shape is another
-   * @throws IllegalStateException if the kernel library is not registered
+   * @throws IllegalArgumentException if a type or shape is another, or the kernel library is not
+   *     registered
+   * @throws GgmlException if the context is full
    */
   public static Tensor create(Context nodes, Tensor x, Tensor pe, Pairs pairs, int first) {
     Objects.requireNonNull(nodes, "nodes");
