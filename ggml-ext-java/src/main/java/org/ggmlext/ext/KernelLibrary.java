@@ -53,7 +53,8 @@ public final class KernelLibrary {
    * Loads a library that comes with this one.
    *
    * @param name {@code "cpu"} or {@code "cuda"}
-   * @throws GgmlException if there is none of this name, or it cannot be loaded
+   * @throws IllegalArgumentException if the name is another
+   * @throws GgmlException if the library is not there, or cannot be loaded
    */
   public static KernelLibrary bundled(String name) {
     return load(ExtLocator.kernelLibrary(name));

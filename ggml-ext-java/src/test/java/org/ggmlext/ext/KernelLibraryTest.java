@@ -164,9 +164,13 @@ class KernelLibraryTest {
     assertThatThrownBy(() -> KernelLibrary.load(layer))
         .isInstanceOf(GgmlException.class)
         .hasMessageContaining("ggml_ext_kernel_library_init");
-    assertThatThrownBy(() -> KernelLibrary.bundled("nonesuch"))
-        .isInstanceOf(GgmlException.class)
-        .hasMessageContaining("nonesuch");
+    for (String name : List.of("cpux", "../cpu", "")) {
+      assertThatThrownBy(() -> KernelLibrary.bundled(name))
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessage(
+              "there is no bundled kernel library \"%s\": expected \"cpu\" or \"cuda\""
+                  .formatted(name));
+    }
   }
 
   @Test

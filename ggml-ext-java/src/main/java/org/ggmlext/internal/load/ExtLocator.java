@@ -2,6 +2,7 @@ package org.ggmlext.internal.load;
 
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.Optional;
 import org.ggmlext.GgmlException;
 import org.ggmlext.natives.LibraryFormat;
@@ -11,6 +12,7 @@ import org.jspecify.annotations.Nullable;
 /** Finds the extension layer's library and the kernel libraries that come with it. */
 public final class ExtLocator {
   private static final LibraryFormat FORMAT = LibraryFormat.current();
+  private static final List<String> NAMES = List.of("cpu", "cuda");
   private static final String PROPERTY = "ggml.ext.library";
   private static final String ENVIRONMENT = "GGML_EXT_LIBRARY";
 
@@ -35,9 +37,15 @@ public final class ExtLocator {
    * jar, that of CUDA in a jar of its own.
    *
    * @param name such as {@code cpu} for {@code libggml-ext-cpu.so}
-   * @throws GgmlException if there is none
+   * @throws IllegalArgumentException if the name is none
+   * @throws GgmlException if there is no such library
    */
   public static Path kernelLibrary(String name) {
+    if (!NAMES.contains(name)) {
+      throw new IllegalArgumentException(
+          "there is no bundled kernel library \"%s\": expected \"%s\""
+              .formatted(name, String.join("\" or \"", NAMES)));
+    }
     String file = FORMAT.file("ggml-ext-" + name);
     Optional<Path> set = set();
     return set.isPresent()
@@ -46,14 +54,8 @@ public final class ExtLocator {
   }
 
   private static Optional<Path> set() {
-    String property = System.getProperty(PROPERTY);
-    if (property != null) {
-      return Optional.of(existing(Path.of(property), "system property " + PROPERTY));
-    }
-    String environment = System.getenv(ENVIRONMENT);
-    return environment == null
-        ? Optional.empty()
-        : Optional.of(existing(Path.of(environment), "environment variable " + ENVIRONMENT));
+    return Setting.find(PROPERTY, ENVIRONMENT)
+        .map(setting -> existing(setting.path(), setting.origin()));
   }
 
   private static Path existing(Path path, String origin) {

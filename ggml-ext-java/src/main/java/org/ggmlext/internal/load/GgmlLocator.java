@@ -49,13 +49,9 @@ public final class GgmlLocator {
     if (home != null) {
       return inFolder(home, "the given folder", FORMAT);
     }
-    String property = System.getProperty("ggml.home");
-    if (property != null && !property.isBlank()) {
-      return inFolder(Path.of(property), "the system property ggml.home", FORMAT);
-    }
-    String variable = System.getenv("GGML_HOME");
-    if (variable != null && !variable.isBlank()) {
-      return inFolder(Path.of(variable), "the environment variable GGML_HOME", FORMAT);
+    Optional<Setting> set = Setting.find("ggml.home", "GGML_HOME");
+    if (set.isPresent()) {
+      return inFolder(set.get().path(), set.get().origin(), FORMAT);
     }
     Optional<Path> bundle = NativeBundle.GGML.folder();
     if (bundle.isPresent()) {

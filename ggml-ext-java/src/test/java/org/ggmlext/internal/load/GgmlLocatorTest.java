@@ -42,6 +42,34 @@ class GgmlLocatorTest {
         .hasMessageContaining("has ggml-base.dll but no ggml.dll");
   }
 
+  @Test
+  @DisplayName("JAVA-5: a property that is set but empty is an error, for ggml and for libggml-ext")
+  void emptySetting() {
+    for (String property : new String[] {"ggml.home", "ggml.ext.library"}) {
+      String before = System.getProperty(property);
+      try {
+        System.setProperty(property, " ");
+        assertThatThrownBy(
+                () -> {
+                  if (property.equals("ggml.home")) {
+                    GgmlLocator.locate(null);
+                  } else {
+                    ExtLocator.library(null);
+                  }
+                })
+            .isInstanceOf(GgmlException.class)
+            .hasMessage(
+                "the system property " + property + " is empty: name a path, or do not set it");
+      } finally {
+        if (before == null) {
+          System.clearProperty(property);
+        } else {
+          System.setProperty(property, before);
+        }
+      }
+    }
+  }
+
   private GgmlLocator.Location locate() {
     return GgmlLocator.inFolder(home, "here", LibraryFormat.PE);
   }
