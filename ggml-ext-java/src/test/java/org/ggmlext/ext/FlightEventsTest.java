@@ -2,6 +2,9 @@ package org.ggmlext.ext;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.io.ByteArrayOutputStream;
+import java.io.PrintStream;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -212,5 +215,24 @@ class FlightEventsTest {
     assertThat(computes).hasSize(1);
     assertThat(computes.getFirst().getString("backends")).isEqualTo("CPU");
     assertThat(events(file, "org.ggmlext.Plan")).hasSize(1);
+  }
+
+  @Test
+  @DisplayName("JAVA-7: a missing file and one that is no recording are a line each, and status 1")
+  void noRecording() throws Exception {
+    Path text = Files.writeString(folder.resolve("text.jfr"), "no recording");
+    Path missing = folder.resolve("missing.jfr");
+    ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+    PrintStream err = new PrintStream(bytes, true, StandardCharsets.UTF_8);
+    String pictures = folder.resolve("pictures").toString();
+    assertThat(PlanPictures.run(new String[] {missing.toString(), pictures}, err, err)).isOne();
+    assertThat(PlanPictures.run(new String[] {text.toString(), pictures}, err, err)).isOne();
+    assertThat(PlanPictures.run(new String[0], err, err)).isEqualTo(2);
+    assertThat(bytes.toString(StandardCharsets.UTF_8).lines())
+        .hasSize(3)
+        .first()
+        .isEqualTo(missing + ": there is no such file");
+    assertThat(bytes.toString(StandardCharsets.UTF_8)).contains(text + ": ", "usage: ");
+    assertThat(Path.of(pictures)).doesNotExist();
   }
 }

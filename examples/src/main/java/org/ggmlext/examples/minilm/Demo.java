@@ -25,7 +25,7 @@ public final class Demo {
   public static void main(String[] args) {
     boolean int8 = args.length > 0 && args[0].equals(INT8);
     List<String> sentences = List.of(args).subList(int8 ? 1 : 0, args.length);
-    if (sentences.isEmpty()) {
+    if (sentences.isEmpty() || sentences.getFirst().startsWith("-")) {
       System.err.println("usage: demo [" + INT8 + "] SENTENCE...");
       System.exit(2);
     }
