@@ -18,9 +18,12 @@ const char * ask(int32_t (*callback)(const ggml_ext_node *, void *), const kerne
     }
     const char * message = last_error();
     if (answer < 0) {
-        k.counters.failed.fetch_add(1, std::memory_order_relaxed);
-        text = format("%s failed (%s): %s", no, ggml_ext_status_name(-answer), message);
-        log(GGML_EXT_LOG_LEVEL_ERROR, "kernel %s: %s", k.name.c_str(), text.c_str());
+        const uint64_t times = k.counters.failed.fetch_add(1, std::memory_order_relaxed) + 1;
+        text                 = format("%s failed (%s): %s", no, ggml_ext_status_name(-answer), message);
+        if ((times & (times - 1)) == 0) { // each compute asks many times: 1, 2, 4, 8, ...
+            log(GGML_EXT_LOG_LEVEL_ERROR, "kernel %s: %s (its failure number %llu)", k.name.c_str(), text.c_str(),
+                static_cast<unsigned long long>(times));
+        }
         return text.c_str();
     }
     return *message == '\0' ? no : text.assign(no).append(": ").append(message).c_str();

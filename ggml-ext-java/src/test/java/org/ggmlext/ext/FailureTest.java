@@ -4,6 +4,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowable;
 
+import java.io.ByteArrayOutputStream;
+import java.io.PrintStream;
+import java.nio.charset.StandardCharsets;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Supplier;
@@ -230,6 +233,37 @@ class FailureTest {
     assertThat(bench.compute(bench.nodes.mul(x, x))).containsExactly(9);
     assertThat(supports.stats().failed()).isPositive();
     assertThat(preferred.stats().failed()).isPositive();
+  }
+
+  @Test
+  @DisplayName("JAVA-4: of a supports that throws the log has one stack trace, then few lines")
+  void supportsInTheLog() {
+    String name = Workbench.unique("test.mul.logged");
+    PrintStream before = System.err;
+    ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+    Registration kernel =
+        bench.register(
+            Kernel.builder(name, "MUL")
+                .supports(
+                    node -> {
+                      throw new IllegalStateException("always");
+                    })
+                .run(task -> {}));
+    System.setErr(new PrintStream(bytes, true, StandardCharsets.UTF_8));
+    try {
+      for (int i = 0; i < 20; i++) {
+        Tensor x = bench.input(new float[] {3}, 1);
+        assertThat(bench.compute(bench.nodes.mul(x, x))).containsExactly(9);
+      }
+    } finally {
+      System.setErr(before);
+    }
+    String log = bytes.toString(StandardCharsets.UTF_8);
+    assertThat(kernel.stats().failed()).isGreaterThanOrEqualTo(20);
+    assertThat(log.lines().filter(line -> line.startsWith("\tat "))).isNotEmpty();
+    assertThat(log.lines().filter(line -> line.startsWith("java.lang.IllegalStateException")))
+        .hasSize(1);
+    assertThat(log.lines().filter(line -> line.contains(name))).hasSizeBetween(2, 12);
   }
 
   @ParameterizedTest(name = "{0}")

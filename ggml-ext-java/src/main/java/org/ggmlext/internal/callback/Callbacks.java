@@ -1,5 +1,7 @@
 package org.ggmlext.internal.callback;
 
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.LongConsumer;
 import org.ggmlext.bindings.ggml_ext_exec_params;
 import org.ggmlext.bindings.ggml_ext_h;
@@ -18,6 +20,11 @@ final class Callbacks {
   static final Slots<ParallelTarget> PARALLEL = new Slots<>("parallel call");
   static final Slots<LongConsumer> COLLECTORS = new Slots<>("collector of registrations");
   static final Slots<StepTarget> STEPS = new Slots<>("planned step");
+
+  /**
+   * Kernels whose first failure was logged. Queries are many: the layer says the rest in a line.
+   */
+  private static final Set<Long> FAILED_QUERIES = ConcurrentHashMap.newKeySet();
 
   private static final Logger LOG = LoggerFactory.getLogger("org.ggmlext.ext");
 
@@ -83,8 +90,15 @@ final class Callbacks {
   }
 
   private static int failedQuery(long userData, String what, Throwable failure) {
-    KernelTarget kernel = KERNELS.find(userData);
-    logFailure(kernel, what, failure);
+    try {
+      if (FAILED_QUERIES.add(userData)) {
+        LOG.error("{}: {} failed", KERNELS.find(userData), what, failure);
+      } else {
+        LOG.debug("{}: {} failed again", KERNELS.find(userData), what, failure);
+      }
+    } catch (Throwable e) {
+      // As in logLine.
+    }
     Failures.raise(failure);
     return QUERY_FAILED;
   }
@@ -131,6 +145,7 @@ final class Callbacks {
   static void releaseKernel(long userData) {
     try {
       KERNELS.remove(userData);
+      FAILED_QUERIES.remove(userData);
     } catch (Throwable e) {
       logFailure(null, "release", e);
     }
