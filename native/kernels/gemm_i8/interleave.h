@@ -15,7 +15,7 @@ inline void interleave_four(const four (&v)[4], int rows, float * out) {
     *reinterpret_cast<four *>(out + 3 * rows) = GGML_EXT_LANES_OF(high[0], high[1], 2, 3, 6, 7);
 }
 
-// The row with which the four begin that row r of `rows`, at least four, begins or ends: where four do not divide, some rows come twice.
+// Rows are taken four at a time, and r is a multiple of four: where they are not whole fours, the last four overlap the ones before.
 inline int first_of_four(int r, int rows) {
     return r + 4 <= rows ? r : rows - 4;
 }

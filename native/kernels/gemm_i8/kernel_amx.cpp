@@ -54,7 +54,7 @@ void pack_panel(const int8_t * w, size_t w_stride, int64_t columns, int64_t k, c
     pack_groups<K_GROUP, 0>(w, w_stride, columns, k, panel);
 }
 
-// A panel is read once for so many rows: as few as stay in L1 while it passes by, or more where not even they would.
+// Rows of x in a block: 64 where they fit into L1 beside a panel, else 128, so that panels are read less often.
 int64_t rows_of_block(int64_t k) {
     return 64 * k <= L1_BYTES ? 64 : 128;
 }

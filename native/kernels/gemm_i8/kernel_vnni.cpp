@@ -29,7 +29,7 @@ size_t scratch_size(int64_t M, int64_t /* K */) {
     return static_cast<size_t>(min64(MC, M)) * sizeof(int32_t);
 }
 
-// Past the last k of a column, and past the last column, whatever: x has zeros there, and nobody reads the sums.
+// Bytes of 0 past the last k of a column, and past the last column: x has zeros there, and nobody reads the sums.
 void pack_panel(const int8_t * w, size_t w_stride, int64_t columns, int64_t k, char * panel) {
     memset(panel, 0, grouped_bytes<K_GROUP>(k));
     pack_groups<K_GROUP, OFFSET>(w, w_stride, columns, k, panel);

@@ -1,7 +1,7 @@
 // ROT-1: what makes rows that sd.quantize_i8_convrot.v1 takes over, row by row, so that the rows in F32 stay in the cache:
 //   SCALE;  UNARY(GELU_ERF);  GLU(SWIGLU), packed, swapped or separate;  UNARY(SILU or SIGMOID) -> MUL
 //   NORM or RMS_NORM -> MUL(weight) [-> ADD(shift)]
-//   RMS_NORM -> MUL(weight) -> MUL(modulation) -> ADD (to the weighted rows) -> ADD(shift)
+//   NORM or RMS_NORM -> MUL(weight) -> MUL(modulation) -> ADD (to the weighted rows) -> ADD(shift)
 // Only where the rows do not fit into the cache of a core: there alone it pays.
 
 #include "convrot.h"
