@@ -151,7 +151,8 @@ public final class SafetensorsWriter {
    * stays as it was. So data may come from the file that is replaced (Windows refuses that). A
    * symbolic link stays, and the file is written that it leads to.
    *
-   * @throws GgmlException if it cannot be written
+   * @throws GgmlException if it cannot be written, or data are those of a mapped file that was cut
+   *     short
    * @throws IllegalStateException if data are no longer accessible
    */
   public void write(Path path) {
@@ -171,7 +172,15 @@ public final class SafetensorsWriter {
     out.write(header);
     out.write(" ".repeat(padding).getBytes(StandardCharsets.US_ASCII));
     for (Entry entry : ordered) {
-      write(out, entry.data());
+      try {
+        write(out, entry.data());
+      } catch (InternalError e) {
+        // What the VM makes of a fault in mapped memory.
+        throw new GgmlException(
+            "cannot read the data of \"%s\" any more: was the file cut short that has them? (%s)"
+                .formatted(entry.name(), e),
+            e);
+      }
     }
   }
 

@@ -126,7 +126,8 @@ public final class Scheduler implements AutoCloseable {
 
   /**
    * Makes buffers large enough for a graph, such as the largest one that will come. The graph
-   * itself gets no memory.
+   * itself gets no memory. Scratch memory of kernels that does not fit is left out: then the
+   * compute fails.
    *
    * @throws GgmlException if there is not enough memory, or no backend supports one of the nodes
    * @throws IllegalArgumentException if the graph is larger than this scheduler's graphs may be

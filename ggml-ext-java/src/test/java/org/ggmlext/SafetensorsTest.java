@@ -337,23 +337,32 @@ class SafetensorsTest {
         channel.truncate(4096);
       }
       for (ThrowingCallable read :
-          List.<ThrowingCallable>of(() -> file.load("w", w), () -> file.getBytes("w"))) {
+          List.<ThrowingCallable>of(
+              () -> file.load("w", w), () -> file.getBytes("w"), () -> file.floats("w"))) {
         assertThatThrownBy(read)
             .isInstanceOf(GgmlException.class)
             .hasMessageContaining("cannot read " + path)
             .hasMessageContaining("cut short")
             .hasCauseInstanceOf(InternalError.class);
       }
+      Path copy = Files.writeString(folder.resolve("copy.safetensors"), "old");
+      SafetensorsWriter writer = new SafetensorsWriter().add(file.tensor("w"), file.data("w"));
+      assertThatThrownBy(() -> writer.write(copy))
+          .isInstanceOf(GgmlException.class)
+          .hasMessageContaining("the data of \"w\"")
+          .hasCauseInstanceOf(InternalError.class);
+      assertThat(copy).hasContent("old");
     }
   }
 
   @Test
   @DisplayName("JAVA-2: a closed file is named by whatever reads it")
   void closedIsNamed() throws IOException {
+    Device cpu = Ggml.load().device("CPU");
     Safetensors file = Safetensors.open(write(GOOD, 32));
     try (Context context = Context.forTensors(1)) {
       Tensor w = file.newTensor(context, "w");
-      context.allocate(Ggml.load().device("CPU"));
+      context.allocate(cpu);
       file.close();
       for (ThrowingCallable read :
           List.<ThrowingCallable>of(
