@@ -1,5 +1,5 @@
 #include "bench.h"
-#include "ggml-ext-kernels/gemm_i8.h"
+#include "dense.h"
 #include "ggml-ext-kernels/quantize_i8.h"
 #include "support.h"
 
@@ -30,42 +30,27 @@ void gemm_i8_bench() {
             bench::lines<char>    packed(ggml_ext_cpu_gemm_i8_packed_size(N, K)),
                 scratch(ggml_ext_cpu_gemm_i8_scratch_size(M, N, K));
             ggml_ext_cpu_gemm_i8_pack(N, K, w.data(), static_cast<size_t>(K), packed.data(), packed.size(), 0, 1);
-            const ggml_ext_cpu_gemm_i8_args     args      = {M,
-                                                             N,
-                                                             K,
-                                                             packed.data(),
-                                                             packed.size(),
-                                                             x.data(),
-                                                             static_cast<size_t>(K),
-                                                             x_scale.data(),
-                                                             M,
-                                                             w_scale.data(),
-                                                             N,
-                                                             nullptr,
-                                                             0,
-                                                             dst.data(),
-                                                             static_cast<size_t>(N) * 4,
-                                                             w.data(),
-                                                             static_cast<size_t>(K)};
-            const ggml_ext_cpu_quantize_i8_args quantize  = {M,
-                                                             K,
-                                                             1,
-                                                             M,
-                                                             x_float.data(),
-                                                             static_cast<size_t>(K) * 4,
-                                                             x_quantized.data(),
-                                                             static_cast<size_t>(K),
-                                                             x_scale.data()};
-            ggml_ext_cpu_gemm_i8_args           quantized = args;
-            quantized.x                                   = x_quantized.data();
-            const auto product                            = [&](const ggml_ext_cpu_gemm_i8_args & a) { ggml_ext_cpu_gemm_i8(&a, scratch.data(), scratch.size(), 0, 1); };
+            const dense_product                 product  = {M, N, K, packed.data(), packed.size(), w.data(), x_scale.data(), w_scale.data(), dst.data()};
+            const ggml_ext_cpu_quantize_i8_args quantize = {M,
+                                                            K,
+                                                            1,
+                                                            M,
+                                                            x_float.data(),
+                                                            static_cast<size_t>(K) * 4,
+                                                            x_quantized.data(),
+                                                            static_cast<size_t>(K),
+                                                            x_scale.data()};
+            const auto                          multiply = [&](const int8_t * rows) {
+                const ggml_ext_cpu_gemm_i8_args args = product.of(rows);
+                ggml_ext_cpu_gemm_i8(&args, scratch.data(), scratch.size(), 0, 1);
+            };
             const auto t =
-                bench::interleaved({{"ours", [&] { product(args); }},
+                bench::interleaved({{"ours", [&] { multiply(x.data()); }},
                                     {"peak", peak.work},
                                     {"quantise + GEMM",
                                      [&] {
                                          ggml_ext_cpu_quantize_i8(&quantize, nullptr, 0, 0, 1);
-                                         product(quantized);
+                                         multiply(x_quantized.data());
                                      }},
                                     {"oneDNN unsigned", bench::onednn_i8(M, N, K, x_unsigned.data(), w.data(), peer.data())},
                                     {"oneDNN signed", bench::onednn_i8(M, N, K, x.data(), w.data(), peer.data())}});

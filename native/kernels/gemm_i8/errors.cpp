@@ -1,5 +1,5 @@
+#include "dense.h"
 #include "error_table.h"
-#include "ggml-ext-kernels/gemm_i8.h"
 #include "reference.h"
 #include "support.h"
 
@@ -14,23 +14,8 @@ void gemm_i8_errors() {
             scratch(ggml_ext_cpu_gemm_i8_scratch_size(M, N, K));
         std::vector<float> dst(static_cast<size_t>(M * N));
         ggml_ext_cpu_gemm_i8_pack(N, K, w.data(), static_cast<size_t>(K), packed.data(), packed.size(), 0, 1);
-        const ggml_ext_cpu_gemm_i8_args args = {M,
-                                                N,
-                                                K,
-                                                packed.data(),
-                                                packed.size(),
-                                                x.data(),
-                                                static_cast<size_t>(K),
-                                                x_scale.data(),
-                                                M,
-                                                w_scale.data(),
-                                                N,
-                                                nullptr,
-                                                0,
-                                                dst.data(),
-                                                static_cast<size_t>(N) * 4,
-                                                w.data(),
-                                                static_cast<size_t>(K)};
+        const dense_product             product = {M, N, K, packed.data(), packed.size(), w.data(), x_scale.data(), w_scale.data(), dst.data()};
+        const ggml_ext_cpu_gemm_i8_args args    = product.of(x.data());
         ggml_ext_cpu_gemm_i8(&args, scratch.data(), scratch.size(), 0, 1);
         test::error e;
         for (int64_t i = 0; i < M * N; i++) {

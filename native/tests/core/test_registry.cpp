@@ -86,6 +86,27 @@ struct context {
     context & operator=(const context &) = delete;
 };
 
+// An operator and a kernel of it, whose releases are counted.
+struct counted_swish {
+    ggml_ext_op_desc     op;
+    ggml_ext_kernel_desc kernel = swish_kernel(nullptr);
+
+    counted_swish(std::atomic<int> & op_released, std::atomic<int> & kernel_released)
+        : op{sizeof(op), "test.swish.v1", sizeof(float), infer_like_source, &op_released, count_release} {
+        kernel.run = [](const ggml_ext_exec_params * p, int32_t phase, int32_t ith, int32_t nth, void *) {
+            return run_swish(p, phase, ith, nth, nullptr);
+        };
+        kernel.release   = count_release;
+        kernel.user_data = &kernel_released;
+    }
+
+    void add(ggml_ext_registration *& added_op, ggml_ext_registration *& added_kernel) const {
+        attached_cpu();
+        REQUIRE_OK(ggml_ext_register_op(&op, &added_op));
+        REQUIRE_OK(ggml_ext_register_kernel(stock().cpu, &kernel, &added_kernel));
+    }
+};
+
 } // namespace
 
 TEST_CASE("CORE-1: before loading, every entry that needs ggml says so") {
@@ -291,18 +312,9 @@ TEST_CASE("CORE-4: handles that are no registration are refused") {
 TEST_CASE("CORE-4: withdrawing what is in use is refused, and nothing changes") {
     static std::atomic<int> op_released, kernel_released;
     op_released = kernel_released = 0;
-    attached_cpu();
-    ggml_ext_op_desc        desc{sizeof(desc), "test.swish.v1", sizeof(float), infer_like_source, &op_released, count_release};
-    ggml_ext_registration * op = nullptr;
-    REQUIRE_OK(ggml_ext_register_op(&desc, &op));
-    auto kernel = swish_kernel(nullptr);
-    kernel.run  = [](const ggml_ext_exec_params * p, int32_t phase, int32_t ith, int32_t nth, void *) {
-        return run_swish(p, phase, ith, nth, nullptr);
-    };
-    kernel.release            = count_release;
-    kernel.user_data          = &kernel_released;
-    ggml_ext_registration * k = nullptr;
-    REQUIRE_OK(ggml_ext_register_kernel(stock().cpu, &kernel, &k));
+    counted_swish          swish_op(op_released, kernel_released);
+    ggml_ext_registration *op = nullptr, *k = nullptr;
+    swish_op.add(op, k);
     check_refused(ggml_ext_unregister(op), GGML_EXT_STATUS_IN_USE, {"test.swish.v1", "test.swish.cpu"});
     {
         bench         b;
@@ -328,18 +340,9 @@ TEST_CASE("CORE-4: withdrawing what is in use is refused, and nothing changes") 
 TEST_CASE("CORE-4: several are withdrawn in one step, or none of them") {
     static std::atomic<int> op_released, kernel_released, other_released;
     op_released = kernel_released = other_released = 0;
-    attached_cpu();
-    ggml_ext_op_desc        desc{sizeof(desc), "test.swish.v1", sizeof(float), infer_like_source, &op_released, count_release};
-    ggml_ext_registration * op = nullptr;
-    REQUIRE_OK(ggml_ext_register_op(&desc, &op));
-    auto kernel = swish_kernel(nullptr);
-    kernel.run  = [](const ggml_ext_exec_params * p, int32_t phase, int32_t ith, int32_t nth, void *) {
-        return run_swish(p, phase, ith, nth, nullptr);
-    };
-    kernel.release            = count_release;
-    kernel.user_data          = &kernel_released;
-    ggml_ext_registration * k = nullptr;
-    REQUIRE_OK(ggml_ext_register_kernel(stock().cpu, &kernel, &k));
+    counted_swish          swish_op(op_released, kernel_released);
+    ggml_ext_registration *op = nullptr, *k = nullptr;
+    swish_op.add(op, k);
     auto other                    = kernel_desc(); // of a built-in op, and used by nobody
     other.release                 = count_release;
     other.user_data               = &other_released;
@@ -375,8 +378,7 @@ TEST_CASE("CORE-4: several are withdrawn in one step, or none of them") {
     CHECK(ggml_ext_registration_name(added) == nullptr);
     CHECK_OK(ggml_ext_unregister_all(nullptr, 0));
 
-    REQUIRE_OK(ggml_ext_register_op(&desc, &op)); // the names are free again
-    REQUIRE_OK(ggml_ext_register_kernel(stock().cpu, &kernel, &k));
+    swish_op.add(op, k); // the names are free again
     ggml_ext_registration * const again[] = {op, k};
     CHECK_OK(ggml_ext_unregister_all(again, 2));
 }

@@ -59,6 +59,32 @@ product multiply(int64_t K, int64_t N, std::vector<int64_t> ne_x, int n_threads,
     return p;
 }
 
+// A product whose weight is set again and again.
+struct weighed {
+    const int64_t      K, N;
+    model              b;
+    ggml_tensor *      w = b.weight(F32, {K, N});
+    ggml_tensor *      x;
+    ggml_tensor *      y;
+    std::vector<float> xv, wv;
+
+    weighed(int64_t k, int64_t n, int64_t m, uint32_t seed)
+        : K(k), N(n), x(b.typed_input(F32, {k, m})), y(b.g.base.ggml_mul_mat(b.ctx, w, x)), xv(random_floats(static_cast<size_t>(k * m), seed)),
+          wv(random_floats(static_cast<size_t>(k * n), seed + 1)) {
+        b.expand(y);
+        b.allocate();
+        b.put(x, xv);
+    }
+
+    void set() { b.put(w, wv); }
+
+    double error() {
+        REQUIRE(b.compute() == 0);
+        CHECK(b.kernels() == "cpu.mul_mat_f32");
+        return worst_error(wv, xv, b.get(y), K, N);
+    }
+};
+
 } // namespace
 
 TEST_CASE("GEMM-1: against double precision the override errs at most twice as much as ggml's own product, for ragged shapes and batches") {
@@ -243,49 +269,30 @@ TEST_CASE("GEMM-1: rows with infinities and NaN stay what ggml makes of them, an
 
 TEST_CASE("CACHE-1: a weight that is set anew, whole or one row of it, is packed again") {
     kernel_library library;
-    const int64_t  K = 384, N = 400, M = 16;
-    model          b;
-    ggml_tensor *  w = b.weight(F32, {K, N});
-    ggml_tensor *  x = b.typed_input(F32, {K, M});
-    ggml_tensor *  y = b.g.base.ggml_mul_mat(b.ctx, w, x);
-    b.expand(y);
-    b.allocate();
-    const auto xv = random_floats(static_cast<size_t>(K * M), 13);
-    auto       wv = random_floats(static_cast<size_t>(K * N), 14);
-    b.put(x, xv);
+    const int64_t  K = 384, N = 400;
+    weighed        p(K, N, 16, 13);
     for (int round = 0; round < 6; ++round) {
         CAPTURE(round);
         if (round == 1) {
-            wv = random_floats(static_cast<size_t>(K * N), 15);
+            p.wv = random_floats(static_cast<size_t>(K * N), 15);
         } else if (round > 1) {
             const auto row = random_floats(static_cast<size_t>(K), static_cast<uint32_t>(20 + round));
-            std::copy(row.begin(), row.end(), wv.begin() + (round == 2 ? 0 : round == 3 ? N - 1
-                                                                                        : 130 * (round - 3)) *
-                                                               K);
+            std::copy(row.begin(), row.end(), p.wv.begin() + (round == 2 ? 0 : round == 3 ? N - 1
+                                                                                          : 130 * (round - 3)) *
+                                                                 K);
         }
-        b.put(w, wv);
-        REQUIRE(b.compute() == 0);
-        CHECK(worst_error(wv, xv, b.get(y), K, N) < 1e-6);
+        p.set();
+        CHECK(p.error() < 1e-6);
     }
 }
 
 TEST_CASE("CACHE-1: a small weight may change in a single element") {
     kernel_library library;
-    const int64_t  K = 40, N = 24, M = 8;
-    model          b;
-    ggml_tensor *  w = b.weight(F32, {K, N});
-    ggml_tensor *  x = b.typed_input(F32, {K, M});
-    ggml_tensor *  y = b.g.base.ggml_mul_mat(b.ctx, w, x);
-    b.expand(y);
-    b.allocate();
-    const auto xv = random_floats(static_cast<size_t>(K * M), 16);
-    auto       wv = random_floats(static_cast<size_t>(K * N), 17);
-    b.put(x, xv);
-    for (size_t i = 0; i < wv.size(); i += 97) {
-        wv[i] += 1.0f;
-        b.put(w, wv);
-        REQUIRE(b.compute() == 0);
-        REQUIRE(worst_error(wv, xv, b.get(y), K, N) < 1e-6);
+    weighed        p(40, 24, 8, 16);
+    for (size_t i = 0; i < p.wv.size(); i += 97) {
+        p.wv[i] += 1.0f;
+        p.set();
+        REQUIRE(p.error() < 1e-6);
     }
 }
 
@@ -294,33 +301,23 @@ TEST_CASE("CACHE-1: whatever columns change, and by whatever bits, a changed wei
         int64_t K, N;
     } shapes[] = {{4096, 16}, {2048, 32}, {768, 11}, {1000, 3}, {40, 24}, {384, 384}};
     for (const auto & shape : shapes) {
-        const int64_t K = shape.K, N = shape.N, M = 16;
+        const int64_t K = shape.K, N = shape.N;
         CAPTURE(K);
         CAPTURE(N);
         kernel_library library;
-        model          b;
-        ggml_tensor *  w = b.weight(F32, {K, N});
-        ggml_tensor *  x = b.typed_input(F32, {K, M});
-        ggml_tensor *  y = b.g.base.ggml_mul_mat(b.ctx, w, x);
-        b.expand(y);
-        b.allocate();
-        const auto xv     = random_floats(static_cast<size_t>(K * M), 18);
-        auto       wv     = random_floats(static_cast<size_t>(K * N), 19);
-        const auto change = [&](int64_t first, int64_t step, const auto & f) {
+        weighed        p(K, N, 16, 18);
+        const auto     change = [&](int64_t first, int64_t step, const auto & f) {
             for (int64_t n = 0; n < N; ++n) {
                 for (int64_t k = first; k < K; k += step) {
-                    float & v = wv[static_cast<size_t>(n * K + k)];
+                    float & v = p.wv[static_cast<size_t>(n * K + k)];
                     v         = f(v);
                 }
             }
         };
         const auto computes = [&] {
-            b.put(w, wv);
-            REQUIRE(b.compute() == 0);
-            CHECK(b.kernels() == "cpu.mul_mat_f32");
-            CHECK(worst_error(wv, xv, b.get(y), K, N) < 1e-6);
+            p.set();
+            CHECK(p.error() < 1e-6);
         };
-        b.put(x, xv);
         computes();
         change(1, 2, [](float v) { return -v; }); // the highest bit of each word of eight bytes
         computes();
@@ -337,25 +334,15 @@ TEST_CASE("CACHE-1: whatever columns change, and by whatever bits, a changed wei
 
 TEST_CASE("CACHE-1: a single element of a large weight may change where it is reported") {
     kernel_library library;
-    const int64_t  K = 1024, N = 512, M = 8;
-    model          b;
-    ggml_tensor *  w = b.weight(F32, {K, N});
-    ggml_tensor *  x = b.typed_input(F32, {K, M});
-    ggml_tensor *  y = b.g.base.ggml_mul_mat(b.ctx, w, x);
-    b.expand(y);
-    b.allocate();
-    const auto xv = random_floats(static_cast<size_t>(K * M), 20);
-    auto       wv = random_floats(static_cast<size_t>(K * N), 21);
-    b.put(x, xv);
-    b.put(w, wv);
-    REQUIRE(b.compute() == 0);
-    CHECK(b.kernels() == "cpu.mul_mat_f32");
+    const int64_t  K = 1024, N = 512;
+    weighed        p(K, N, 8, 20);
+    p.set();
+    CHECK(p.error() < 1e-6);
     for (const int64_t i : {int64_t{5}, 3 * K + 700, K * N - 1}) {
         CAPTURE(i);
-        wv[static_cast<size_t>(i)] += 1000.0f;
-        b.put(w, wv);
-        ggml_ext_weights_changed(static_cast<const float *>(w->data) + i, sizeof(float));
-        REQUIRE(b.compute() == 0);
-        CHECK(worst_error(wv, xv, b.get(y), K, N) < 1e-6);
+        p.wv[static_cast<size_t>(i)] += 1000.0f;
+        p.set();
+        ggml_ext_weights_changed(static_cast<const float *>(p.w->data) + i, sizeof(float));
+        CHECK(p.error() < 1e-6);
     }
 }

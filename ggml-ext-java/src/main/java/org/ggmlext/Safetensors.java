@@ -26,9 +26,6 @@ public final class Safetensors implements AutoCloseable {
   private static final ValueLayout.OfFloat FLOAT =
       ValueLayout.JAVA_FLOAT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
 
-  /** The JVM keeps a few elements of an int's range for itself. */
-  private static final int MAX_ARRAY = Integer.MAX_VALUE - 8;
-
   private final MappedFile file;
   private final SafetensorsParser head;
 
@@ -114,9 +111,10 @@ public final class Safetensors implements AutoCloseable {
   public float[] floats(String name) {
     StoredTensor tensor = tensor(name);
     long elements = tensor.shape().elements();
-    if (elements > MAX_ARRAY) {
+    if (elements > TensorData.MAX_ARRAY) {
       throw new IllegalArgumentException(
-          "\"%s\" has %d elements, an array at most %d".formatted(name, elements, MAX_ARRAY));
+          "\"%s\" has %d elements, an array at most %d"
+              .formatted(name, elements, TensorData.MAX_ARRAY));
     }
     long begin = head.dataBegin() + tensor.offset();
     return file.read(bytes -> floats(tensor, bytes.asSlice(begin, tensor.byteSize())));

@@ -18,7 +18,7 @@ import org.ggmlext.internal.WrittenMemory;
 /** Reads and writes the data of tensors, wherever they are. */
 final class TensorData {
   /** Some VMs make no longer arrays. */
-  private static final int MAX_ARRAY = Integer.MAX_VALUE - 8;
+  static final int MAX_ARRAY = Integer.MAX_VALUE - 8;
 
   private TensorData() {}
 
