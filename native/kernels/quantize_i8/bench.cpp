@@ -16,11 +16,11 @@ void quantize_i8_bench() {
             }
             bench::lines<float> x(static_cast<size_t>(M * K)), copy(x.size());
             std::vector<float>  scale(static_cast<size_t>(M));
-            std::vector<char>   scratch(ggml_ext_cpu_quantize_i8_scratch_size(K, group));
+            bench::lines<char>  scratch(ggml_ext_cpu_quantize_i8_scratch_size(K, group));
             for (size_t i = 0; i < x.size(); i++) {
                 x[i] = static_cast<float>(i % 1000) - 500;
             }
-            std::vector<int8_t>                 q(x.size());
+            bench::lines<int8_t>                q(x.size());
             const ggml_ext_cpu_quantize_i8_args args = {
                 M, K, group, M, x.data(), static_cast<size_t>(K) * 4, q.data(), static_cast<size_t>(K), scale.data()};
 

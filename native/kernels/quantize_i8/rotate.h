@@ -4,11 +4,18 @@
 // each base-4 digit of the index in turn, the highest first. The four values always lie in four vectors.
 
 #include "columns.h"
+#include "prefetch.h"
 
 namespace {
 
 // A row is rotated in tiles and left in their order: vector c of a tile's four has the floats whose last digit is c.
 constexpr int TILE = 4 * LANES;
+
+// While n floats at x are rotated, those of the row that lie so far ahead are fetched, behind the last row too: a fetch reads nothing.
+inline void fetch_ahead(const float * x, int n) {
+    constexpr int64_t AHEAD = 512; // bytes
+    fetch_to_read(reinterpret_cast<const char *>(x) + AHEAD, n * static_cast<int64_t>(sizeof(float)));
+}
 
 // N vectors, of which those D apart differ in one digit.
 template <int N, int D> inline void h4(vf * r) {
@@ -63,8 +70,11 @@ inline void rotate_digits21(const float * x, float * y) {
     store_vectors<N>(r, y, LANES);
 }
 
-// A tile of DIGITS digits to rotate, but digit 0; DIGITS = 0: all but that are rotated.
-template <int DIGITS> inline void rotate_high(const float * x, vf * r) {
+// A tile of DIGITS digits to rotate, but digit 0; DIGITS = 0: all but that are rotated. FETCH: this pass is the first that reads x.
+template <int DIGITS, bool FETCH> inline void rotate_high(const float * x, vf * r) {
+    if (FETCH) {
+        fetch_ahead(x, TILE);
+    }
     load_vectors<4>(x, LANES, r);
     if (DIGITS == 3) {
         h4<4, 1>(r);
@@ -89,14 +99,14 @@ inline __attribute__((always_inline)) void rotate_digit0(vf * r, float * y, vi &
 
 // other(i) is called beside the tile at i. Chains of operations are long where a tile has two digits and more: the high ones
 // of the next tile go between.
-template <int DIGITS, typename F> inline void rotate_tiles(const float * x, float * y, int64_t n, vi & most, const F & other) {
+template <int DIGITS, bool FETCH, typename F> inline void rotate_tiles(const float * x, float * y, int64_t n, vi & most, const F & other) {
     vf      r[4], next[4];
     int64_t i = 0;
     if (DIGITS >= 2) {
-        rotate_high<DIGITS>(x, next);
+        rotate_high<DIGITS, FETCH>(x, next);
         for (; i + TILE < n; i += TILE) {
             memcpy(r, next, sizeof(r));
-            rotate_high<DIGITS>(x + i + TILE, next);
+            rotate_high<DIGITS, FETCH>(x + i + TILE, next);
             rotate_digit0(r, y + i, most);
             other(i);
         }
@@ -105,7 +115,7 @@ template <int DIGITS, typename F> inline void rotate_tiles(const float * x, floa
         return;
     }
     for (; i < n; i += TILE) {
-        rotate_high<DIGITS>(x + i, r);
+        rotate_high<DIGITS, FETCH>(x + i, r);
         rotate_digit0(r, y + i, most);
         other(i);
     }
@@ -115,12 +125,16 @@ template <int DIGITS, typename F> inline void rotate_tiles(const float * x, floa
 template <int GROUP, typename F> inline void rotate_floats(const float * x, float * y, int64_t n, vi & most, const F & other) {
     if (GROUP == 256) {
         for (int64_t i = 0; i < n; i += 256) {
+            fetch_ahead(x + i, 256);
             rotate_digit3(x + i, y + i);
         }
         x = y;
     }
     if (GROUP >= 64 && TILE < 64) {
         for (int64_t i = 0; i < n; i += 64) {
+            if (GROUP == 64) {
+                fetch_ahead(x + i, 64);
+            }
             rotate_digits21(x + i, y + i);
         }
         x = y;
@@ -128,7 +142,7 @@ template <int GROUP, typename F> inline void rotate_floats(const float * x, floa
     constexpr int DIGITS = GROUP == 4 ? 1 : GROUP == 16 ? 2
                                         : TILE < 64     ? 0
                                                         : 3;
-    rotate_tiles<DIGITS>(x, y, n, most, other);
+    rotate_tiles<DIGITS, (GROUP < (TILE < 64 ? 64 : 256))>(x, y, n, most, other);
 }
 
 // y has room for whole tiles. The largest lane of the result is the largest magnitude's bits (a NaN's are the largest of all).
