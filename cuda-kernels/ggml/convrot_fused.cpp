@@ -11,10 +11,6 @@ namespace cuda_ops {
 
 namespace {
 
-enum {
-    GLU_SWIGLU = 2
-}; // ggml_glu_op, from its public header
-
 constexpr size_t  ALIGNMENT      = 16; // of pointers and strides of the kernel's inputs
 constexpr int64_t LARGEST_NORM_K = 32768;
 
@@ -58,8 +54,8 @@ bool read_norm(const ggml_ext_node & norm, const ggml_ext_node & mul, fused_args
 
 bool read_swiglu(const ggml_ext_node & node, fused_args & args) {
     args.source = GGML_EXT_CUDA_CONVROT_SWIGLU;
-    if (param_i32(node, 0) != GLU_SWIGLU) {
-        return refuse("the GLU is no SwiGLU");
+    if (!is_function(node, "SWIGLU")) {
+        return refuse("the gate is %s, not SWIGLU", node.function);
     }
     if (!read_rows(*node.src[0], args.a, args.a_stride)) {
         return false;

@@ -168,6 +168,7 @@ struct ggml_ext_node {
     const void *                           op_params; // ggml's, 64 bytes; not aligned to more than 4: use memcpy
     const void *                           attrs;     // a registered operator's attributes, else NULL; use memcpy
     size_t                                 attrs_size;
+    const char *                           function;  // of a UNARY or GLU: "SILU", "SWIGLU", ... as ggml_unary_op_name or ggml_glu_op_name; else NULL
 };
 
 //

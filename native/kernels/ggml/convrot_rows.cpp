@@ -9,7 +9,6 @@
 #include "ggml-ext-kernels/quantize_i8.h"
 #include "registrations.h"
 #include "threads.h"
-#include "unary.h"
 
 namespace cpu_ops {
 
@@ -71,24 +70,23 @@ int read_norm(nodes_of_match at, row_maker & out) {
 }
 
 int read_unary(nodes_of_match at, row_maker & out) {
-    const char * name = unary_name(*at[0]);
-    out.x.t           = source(*at[0], 0);
-    if (std::strcmp(name, "GELU_ERF") == 0) {
+    out.x.t = source(*at[0], 0);
+    if (is_function(*at[0], "GELU_ERF")) {
         out.args.kind = GGML_EXT_CPU_ROW_GELU_ERF;
         return 1;
     }
-    const bool silu = std::strcmp(name, "SILU") == 0;
+    const bool silu = is_function(*at[0], "SILU");
     out.args.kind   = silu ? GGML_EXT_CPU_ROW_SILU_MUL : GGML_EXT_CPU_ROW_SIGMOID_MUL;
     out.y.t         = other(at[1], "MUL", at[0]);
-    if ((!silu && std::strcmp(name, "SIGMOID") != 0) || out.y.t == nullptr) {
-        return refuse("no GELU_ERF, and no SILU or SIGMOID -> MUL: %s", name);
+    if ((!silu && !is_function(*at[0], "SIGMOID")) || out.y.t == nullptr) {
+        return refuse("no GELU_ERF, and no SILU or SIGMOID -> MUL: %s", at[0]->function);
     }
     return 2;
 }
 
 int read_glu(nodes_of_match at, row_maker & out) {
-    if (std::strcmp(glu_name(*at[0]), "SWIGLU") != 0) {
-        return refuse("the gate is %s, not SWIGLU", glu_name(*at[0]));
+    if (!is_function(*at[0], "SWIGLU")) {
+        return refuse("the gate is %s, not SWIGLU", at[0]->function);
     }
     out.args.kind = GGML_EXT_CPU_ROW_SILU_MUL;
     out.x.t       = source(*at[0], 0);

@@ -3,7 +3,6 @@
 #include "ggml-ext-kernels/rows.h"
 #include "registrations.h"
 #include "threads.h"
-#include "unary.h"
 
 namespace cpu_ops {
 
@@ -11,8 +10,8 @@ namespace {
 
 int32_t supports(const ggml_ext_node * node, void * /* user_data */) {
     const ggml_ext_tensor * x = source(*node, 0);
-    if (std::strcmp(unary_name(*node), "GELU_ERF") != 0) {
-        return refuse("the function is %s, not GELU_ERF", unary_name(*node));
+    if (!is_function(*node, "GELU_ERF")) {
+        return refuse("the function is %s, not GELU_ERF", node->function);
     }
     if (!is_f32(x) || !is_f32(node->dst) || !contiguous(*x) || !contiguous(*node->dst) || !same_shape(*x, *node->dst)) {
         return refuse("input and output are not contiguous F32 of one shape");

@@ -8,7 +8,6 @@
 #include "ggml-ext-kernels/quantize_i8.h"
 #include "linear.h"
 #include "registrations.h"
-#include "unary.h"
 
 #include <new>
 

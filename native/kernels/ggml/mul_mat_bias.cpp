@@ -3,7 +3,6 @@
 #include "ggml-ext-kernels/gemm_f32.h"
 #include "product_f32.h"
 #include "registrations.h"
-#include "unary.h"
 
 namespace cpu_ops {
 

@@ -54,7 +54,15 @@ struct type_name {
 
 inline bool is_op(const ggml_ext_node * node, const char * op) { return node != nullptr && std::strcmp(node->op, op) == 0; }
 
+// Whether a UNARY or GLU node computes that function.
+inline bool is_function(const ggml_ext_node & node, const char * name) { return node.function != nullptr && std::strcmp(node.function, name) == 0; }
+
 inline const ggml_ext_tensor * source(const ggml_ext_node & node, int i) { return i < node.n_src ? node.src[i] : nullptr; }
+
+// Whether the node is there and a UNARY of that function over x.
+inline bool is_unary_of(const ggml_ext_node * node, const char * name, const ggml_ext_tensor & x) {
+    return is_op(node, "UNARY") && is_function(*node, name) && source(*node, 0)->tensor == x.tensor;
+}
 
 inline int64_t elements(const ggml_ext_tensor & t) { return t.ne[0] * t.ne[1] * t.ne[2] * t.ne[3]; }
 

@@ -110,7 +110,7 @@ struct slots {
 // Ids of the operations that the layer itself must know; -1: this ggml has no such operation.
 struct op_ids {
     int32_t none = -1, dup = -1, add = -1, cpy = -1, cont = -1, reshape = -1, view = -1, permute = -1, transpose = -1;
-    int32_t set = -1, set_rows = -1, custom = -1, mul_mat = -1, mul_mat_id = -1;
+    int32_t set = -1, set_rows = -1, custom = -1, mul_mat = -1, mul_mat_id = -1, unary = -1, glu = -1;
 };
 
 struct ggml {

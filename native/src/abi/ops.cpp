@@ -68,6 +68,8 @@ bool probe_ops(ggml & g, std::string & why) {
     op.custom     = g.find_op("CUSTOM");
     op.mul_mat    = g.find_op("MUL_MAT");
     op.mul_mat_id = g.find_op("MUL_MAT_ID");
+    op.unary      = g.find_op("UNARY");
+    op.glu        = g.find_op("GLU");
 
     for (const char * needed : {"NONE", "ADD", "VIEW", "CUSTOM", "MUL_MAT"}) {
         if (g.find_op(needed) < 0) {

@@ -79,6 +79,13 @@ int n_own_sources(const ggml_tensor * node) {
     return n;
 }
 
+const char * function_of(const abi::ggml & g, const ggml_tensor * node) {
+    if (node->op == g.op.unary) {
+        return g.fn.ggml_unary_op_name(node->op_params[0]);
+    }
+    return node->op == g.op.glu ? g.fn.ggml_glu_op_name(node->op_params[0]) : nullptr;
+}
+
 // all but the pointers to tensors
 void describe_node(const abi::ggml & g, const ggml_tensor * node, const ggml_ext_tensor & dst, int n_src, ggml_ext_node & out) {
     const op_registration * op = operator_of(g, node);
@@ -89,6 +96,7 @@ void describe_node(const abi::ggml & g, const ggml_tensor * node, const ggml_ext
     out.op_params              = node->op_params;
     out.attrs                  = op != nullptr ? reinterpret_cast<const char *>(node->op_params) + ATTRS_OFFSET : nullptr;
     out.attrs_size             = op != nullptr ? op->attrs_size : 0;
+    out.function               = function_of(g, node);
 }
 
 } // namespace

@@ -1,4 +1,5 @@
 #include "core/swish.h"
+#include "support/graph_ops.h"
 
 using namespace ggml_ext::test;
 
@@ -70,6 +71,53 @@ TEST_CASE("KERNEL-1: an override replaces a built-in operation where it is prefe
         CHECK(b.get(y)[0] == (n == 8 ? 42.0f : 3.0f));
     }
     CHECK(asked > 0);
+}
+
+TEST_CASE("KERNEL-1: a node of UNARY or GLU names its function, before planning and in a plan; others have none") {
+    attached_cpu();
+    struct seen {
+        std::vector<std::string> asked, prepared;
+
+        static std::string name(const ggml_ext_node & node) { return node.function == nullptr ? "none" : node.function; }
+
+        static int32_t supports(const ggml_ext_node * node, void * user_data) {
+            static_cast<seen *>(user_data)->asked.push_back(name(*node));
+            return 1;
+        }
+        static int prepare(const ggml_ext_prepare_params * p, ggml_ext_prepared *, void * user_data) {
+            static_cast<seen *>(user_data)->prepared.push_back(name(*p->nodes[0]));
+            return GGML_EXT_STATUS_SUCCESS;
+        }
+        static int run(const ggml_ext_exec_params *, int32_t, int32_t, int32_t, void *) { return GGML_EXT_STATUS_SUCCESS; }
+    };
+    const auto function_of = [](const char * op, auto && make) {
+        seen                 s;
+        ggml_ext_kernel_desc desc{};
+        desc.struct_size = sizeof(desc);
+        desc.name        = "test.function";
+        desc.op          = op;
+        desc.supports    = seen::supports;
+        desc.prepare     = seen::prepare;
+        desc.run         = seen::run;
+        desc.user_data   = &s;
+        registration kernel;
+        REQUIRE_OK(ggml_ext_register_kernel(stock().cpu, &desc, &kernel.handle));
+        {
+            bench b;
+            b.expand(make(b, b.input({8, 2})));
+            b.allocate();
+            REQUIRE(b.compute() == 0);
+        }
+        REQUIRE(!s.asked.empty());
+        REQUIRE(!s.prepared.empty());
+        CHECK(s.asked.back() == s.prepared.back());
+        return s.prepared.back();
+    };
+    const graph_ops & more = ops();
+    CHECK(function_of("UNARY", [](bench & b, ggml_tensor * x) { return b.g.ggml_silu(b.ctx, x); }) == "SILU");
+    CHECK(function_of("UNARY", [&](bench & b, ggml_tensor * x) { return more.ggml_tanh(b.ctx, x); }) == "TANH");
+    CHECK(function_of("GLU", [&](bench & b, ggml_tensor * x) { return more.ggml_swiglu(b.ctx, x); }) == "SWIGLU");
+    CHECK(function_of("ADD", [](bench & b, ggml_tensor * x) { return b.g.base.ggml_add(b.ctx, x, x); }) == "none");
 }
 
 TEST_CASE("KERNEL-3: errors of prepare and run reach the caller with their message, and the next compute works") {

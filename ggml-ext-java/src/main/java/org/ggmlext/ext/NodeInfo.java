@@ -21,6 +21,7 @@ public final class NodeInfo {
   private final List<@Nullable TensorInfo> sources;
   private final byte[] opParams;
   private final byte @Nullable [] attributes;
+  private final @Nullable String function;
 
   /** Copies a {@code struct ggml_ext_node}. */
   NodeInfo(long struct) {
@@ -33,6 +34,8 @@ public final class NodeInfo {
     long attrs = Raw.getLong(struct + ggml_ext_node.attrs$offset());
     long size = Raw.getLong(struct + ggml_ext_node.attrs_size$offset());
     attributes = attrs == 0 ? null : Raw.getBytes(attrs, size);
+    long name = Raw.getLong(struct + ggml_ext_node.function$offset());
+    function = name == 0 ? null : Raw.getString(name);
   }
 
   /** Copies an array of pointers to {@code struct ggml_ext_tensor}, some of them perhaps NULL. */
@@ -48,6 +51,14 @@ public final class NodeInfo {
   /** ggml's name of the operation ({@code "MUL_MAT"}, {@code "UNARY"}), or the operator's name. */
   public String op() {
     return op;
+  }
+
+  /**
+   * What a {@code UNARY} or {@code GLU} node computes, by ggml's name ({@code "SILU"}, {@code
+   * "SWIGLU"}); null for any other operation.
+   */
+  public @Nullable String function() {
+    return function;
   }
 
   /** Whether this is a node of the operator. */

@@ -5,12 +5,15 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import org.ggmlext.GgmlException;
 import org.ggmlext.Tensor;
 import org.ggmlext.Type;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
@@ -70,6 +73,32 @@ class KernelTest {
     assertThat(bench.compute(bench.nodes.add(row, row))).containsExactly(102, 104, 106, 108);
     Tensor rows = bench.input(new float[] {1, 2, 3, 4, 1, 2, 3, 4}, 4, 2);
     assertThat(bench.compute(bench.nodes.add(rows, rows))).startsWith(2, 4, 6, 8);
+  }
+
+  @Test
+  @DisplayName("JAVA-3: a node of UNARY or GLU names its function, by which a kernel chooses")
+  void function() {
+    List<@Nullable String> seen = new ArrayList<>();
+    for (String op : List.of("UNARY", "GLU", "ADD")) {
+      bench.register(
+          Kernel.builder(Workbench.unique("test.function"), op)
+              .supports(
+                  node -> {
+                    seen.add(node.function());
+                    return Support.when("SILU".equals(node.function()), "it is no SILU");
+                  })
+              .run(TaskBody.rows((task, first, end) -> task.dst().setFloat(0, first, 0, 0, 42))));
+    }
+    Tensor x = bench.input(new float[] {1, 1}, 2);
+
+    assertThat(bench.compute(bench.nodes.silu(x))[0]).isEqualTo(42);
+    assertThat(seen).isNotEmpty().containsOnly("SILU");
+    assertThat(bench.compute(bench.nodes.relu(x))).containsExactly(1, 1);
+    assertThat(seen).last().isEqualTo("RELU");
+    assertThat(bench.compute(bench.nodes.swiglu(x))).hasSize(1);
+    assertThat(seen).last().isEqualTo("SWIGLU");
+    assertThat(bench.compute(bench.nodes.add(x, x))).containsExactly(2, 2);
+    assertThat(seen).last().isNull();
   }
 
   @Test

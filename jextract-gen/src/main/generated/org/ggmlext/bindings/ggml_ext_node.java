@@ -23,6 +23,7 @@ import static java.lang.foreign.MemoryLayout.PathElement.*;
  *     const void *op_params;
  *     const void *attrs;
  *     size_t attrs_size;
+ *     const char *function;
  * }
  * }
  */
@@ -41,7 +42,8 @@ public class ggml_ext_node {
         ggml_ext_h.C_POINTER.withName("src"),
         ggml_ext_h.C_POINTER.withName("op_params"),
         ggml_ext_h.C_POINTER.withName("attrs"),
-        ggml_ext_h.C_LONG_LONG.withName("attrs_size")
+        ggml_ext_h.C_LONG_LONG.withName("attrs_size"),
+        ggml_ext_h.C_POINTER.withName("function")
     ).withName("ggml_ext_node");
 
     /**
@@ -401,6 +403,50 @@ public class ggml_ext_node {
      */
     public static void attrs_size(MemorySegment struct, long fieldValue) {
         struct.set(attrs_size$LAYOUT, attrs_size$OFFSET, fieldValue);
+    }
+
+    private static final AddressLayout function$LAYOUT = (AddressLayout)$LAYOUT.select(groupElement("function"));
+
+    /**
+     * Layout for field:
+     * {@snippet lang=c :
+     * const char *function
+     * }
+     */
+    public static final AddressLayout function$layout() {
+        return function$LAYOUT;
+    }
+
+    private static final long function$OFFSET = $LAYOUT.byteOffset(groupElement("function"));
+
+    /**
+     * Offset for field:
+     * {@snippet lang=c :
+     * const char *function
+     * }
+     */
+    public static final long function$offset() {
+        return function$OFFSET;
+    }
+
+    /**
+     * Getter for field:
+     * {@snippet lang=c :
+     * const char *function
+     * }
+     */
+    public static MemorySegment function(MemorySegment struct) {
+        return struct.get(function$LAYOUT, function$OFFSET);
+    }
+
+    /**
+     * Setter for field:
+     * {@snippet lang=c :
+     * const char *function
+     * }
+     */
+    public static void function(MemorySegment struct, MemorySegment fieldValue) {
+        struct.set(function$LAYOUT, function$OFFSET, fieldValue);
     }
 
     /**

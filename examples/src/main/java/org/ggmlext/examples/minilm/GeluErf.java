@@ -7,7 +7,6 @@ import jdk.incubator.vector.VectorMask;
 import jdk.incubator.vector.VectorOperators;
 import jdk.incubator.vector.VectorSpecies;
 import org.ggmlext.Type;
-import org.ggmlext.bindings.ggml_h;
 import org.ggmlext.ext.Kernel;
 import org.ggmlext.ext.NodeInfo;
 import org.ggmlext.ext.Support;
@@ -43,8 +42,8 @@ final class GeluErf {
   private GeluErf() {}
 
   private static Support supports(NodeInfo node) {
-    String function = ggml_h.ggml_unary_op_name(node.opParamInt(0)).getString(0);
-    return Support.when(function.equals("GELU_ERF"), "it is " + function + ", not GELU_ERF")
+    return Support.when(
+            "GELU_ERF".equals(node.function()), "it is " + node.function() + ", not GELU_ERF")
         .and(node.dst().is(Type.F32) && node.src(0).is(Type.F32), "only F32")
         .and(
             node.dst().isRowContiguous() && node.src(0).isRowContiguous(),
