@@ -130,7 +130,8 @@ GGML_EXT_API int  ggml_ext_attach_device(struct ggml_backend_device * device);
 GGML_EXT_API int  ggml_ext_attach_backend(struct ggml_backend * backend);
 GGML_EXT_API bool ggml_ext_is_attached(const struct ggml_backend_device * device);
 
-// Puts the device's original tables back. Refused (IN_USE) while it has registrations or live attached backends.
+// Puts the device's original tables back. Refused (IN_USE) while it has registrations or live attached backends. A graph that was
+// reserved or allocated before, and never computed, keeps sources that planning added: build it anew.
 GGML_EXT_API int ggml_ext_detach_device(struct ggml_backend_device * device);
 
 //
@@ -230,7 +231,7 @@ enum ggml_ext_kernel_flag {
 
 struct ggml_ext_prepare_params {
     size_t                               struct_size;
-    struct ggml_backend *                backend;
+    struct ggml_backend *                backend; // NULL where a CPU backend that the layer is not attached to runs an operator
     int32_t                              n_nodes; // 1, or the length of the match
     const struct ggml_ext_node * const * nodes;   // in graph order; the last one's dst is the output. No addresses yet.
                                                   // The array and all it points to stay valid until destroy
@@ -240,7 +241,7 @@ struct ggml_ext_prepared {
     size_t  struct_size;
     void *  state;          // handed to run, execute and destroy
     size_t  workspace_size; // bytes of scratch memory
-    int32_t n_phases;       // task form: 1 as it comes; a barrier separates phases
+    int32_t n_phases;       // task form: 1 as it comes, at most 65536; a barrier separates phases
     int32_t n_tasks;        // task form: at most so many tasks a phase; 0 (as it comes): one for each of the backend's threads
 };
 

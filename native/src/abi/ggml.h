@@ -77,6 +77,10 @@ struct ggml_init_params_mirror {
     F(ggml_backend_cpu_buffer_from_ptr, ggml_backend_buffer *, (void *, size_t))                                    \
     F(ggml_backend_tensor_alloc, int32_t, (ggml_backend_buffer *, ggml_tensor *, void *))                           \
     F(ggml_backend_buffer_get_base, void *, (ggml_backend_buffer *))                                                \
+    F(ggml_backend_buffer_get_type, struct ggml_backend_buffer_type *, (ggml_backend_buffer *))                     \
+    F(ggml_backend_buffer_get_usage, int32_t, (ggml_backend_buffer *))                                              \
+    F(ggml_backend_buffer_is_host, bool, (ggml_backend_buffer *))                                                   \
+    F(ggml_backend_buft_get_device, ggml_backend_device *, (struct ggml_backend_buffer_type *))                     \
     F(ggml_backend_buffer_get_size, size_t, (ggml_backend_buffer *))                                                \
     F(ggml_backend_sched_new, struct ggml_backend_sched *,                                                          \
       (ggml_backend **, struct ggml_backend_buffer_type **, int, size_t, bool, bool))                               \

@@ -69,8 +69,7 @@ void failure::report(const kernel & k, int status) {
     k.counters.failed.fetch_add(1, std::memory_order_relaxed);
     std::lock_guard<std::mutex> lock(mutex_);
     if (status_.load() == GGML_EXT_STATUS_SUCCESS) {
-        const char * reason = last_error();
-        message_            = format("kernel %s: %s", k.name.c_str(), *reason != '\0' ? reason : ggml_ext_status_name(status));
+        message_ = format("kernel %s: %s", k.name.c_str(), reason_or_name(status));
         status_.store(status, std::memory_order_release);
     }
 }

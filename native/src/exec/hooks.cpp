@@ -15,22 +15,24 @@ namespace ggml_ext::hooks {
 
 namespace {
 
-// KERNEL-2: support queries under way on this thread; the same question asked inside gets the native answer
-struct query {
-    const ggml_backend_device * device;
-    const ggml_tensor *         op;
-    const query *               outer;
-};
-thread_local const query * innermost = nullptr;
-
-bool asked_already(const ggml_backend_device * device, const ggml_tensor * op) {
-    for (const query * q = innermost; q != nullptr; q = q->outer) {
-        if (q->device == device && q->op == op) {
-            return true;
+// Steps share one workspace and one plan a backend, so that a compute inside another one would take both away.
+class computing_scope {
+public:
+    explicit computing_scope(attached_backend & backend) : backend_(backend), alone_(!backend.computing.exchange(true)) {}
+    ~computing_scope() {
+        if (alone_) {
+            backend_.computing.store(false);
         }
     }
-    return false;
-}
+    computing_scope(const computing_scope &)             = delete;
+    computing_scope & operator=(const computing_scope &) = delete;
+
+    bool alone() const { return alone_; }
+
+private:
+    attached_backend & backend_;
+    const bool         alone_;
+};
 
 int32_t compute_natively(attached_backend & backend, ggml_cgraph * graph) {
     const uint64_t before = marker_failures();
@@ -50,11 +52,9 @@ int32_t compute_natively(attached_backend & backend, ggml_cgraph * graph) {
 
 // the device's own answer or a kernel's; apart, so that supports_op needs no stack
 __attribute__((noinline)) bool supports_with_kernels(attached_device & attached, const ggml_tensor * op) {
-    if (attached.kernels.empty() || asked_already(attached.device, op)) {
+    if (attached.kernels.empty() || plan::being_selected(attached, op)) {
         return attached.native_supports(op);
     }
-    const query q{attached.device, op, innermost};
-    innermost        = &q;
     bool      answer = false;
     const int status = guarded([&]() -> int {
         const snapshot_cell::pin kernels(attached.kernels);
@@ -64,7 +64,6 @@ __attribute__((noinline)) bool supports_with_kernels(attached_device & attached,
         answer          = found.k == nullptr ? found.native : runs || attached.native_supports(op);
         return GGML_EXT_STATUS_SUCCESS;
     });
-    innermost        = q.outer;
     return status == GGML_EXT_STATUS_SUCCESS ? answer : attached.native_supports(op);
 }
 
@@ -128,7 +127,15 @@ int32_t graph_compute(ggml_backend * backend, ggml_cgraph * graph) {
             result = compute_natively(*attached, graph);
             return GGML_EXT_STATUS_SUCCESS;
         }
+        const computing_scope scope(*attached);
+        if (!scope.alone()) {
+            return fail(GGML_EXT_STATUS_IN_USE, "backend %s is computing: a kernel does not compute on its own backend, nor do two threads on one",
+                           attached->device->ggml->fn.ggml_backend_name(backend));
+        }
         plans.refresh(*p);
+        if (p->error != GGML_EXT_STATUS_SUCCESS) { // of a single kernel's prepare, where a group was split
+            return fail(p->error, "%s", p->error_message.c_str());
+        }
         result = attached->executor->compute(*attached, *p, graph);
         p->n_computed.fetch_add(1, std::memory_order_relaxed);
         plans.count_compute(*p);

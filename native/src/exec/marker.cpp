@@ -57,15 +57,16 @@ int run_on_this_thread(const abi::ggml & g, ggml_tensor * dst, const op_registra
         const ggml_ext_prepare_params params{sizeof(params), nullptr, 1, nodes};
         set_last_error("");
         if (const int status = k->desc.prepare(&params, &s.prepared, k->desc.user_data); status != GGML_EXT_STATUS_SUCCESS) {
-            s.prepared.state         = nullptr;
-            const std::string reason = last_error();
-            return fail(status, "kernel %s: prepare failed: %s", k->name.c_str(),
-                        reason.empty() ? ggml_ext_status_name(status) : reason.c_str());
+            s.prepared.state = nullptr;
+            return fail(status, "kernel %s: prepare failed: %s", k->name.c_str(), std::string(reason_or_name(status)).c_str());
         }
-        if (s.prepared.n_phases < 1) {
-            return fail(GGML_EXT_STATUS_INVALID_ARGUMENT, "kernel %s: prepare asked for %d phases, expected at least 1", k->name.c_str(),
-                        s.prepared.n_phases);
+        if (const int status = plan::check_prepared(s.prepared); status != GGML_EXT_STATUS_SUCCESS) {
+            return fail(status, "kernel %s: prepare failed: %s", k->name.c_str(), std::string(last_error()).c_str());
         }
+    }
+    if (s.prepared.workspace_size > PTRDIFF_MAX - 128) {
+        return fail(GGML_EXT_STATUS_NO_MEMORY, "KERNEL-4: no memory for %zu bytes of workspace of kernel %s", s.prepared.workspace_size,
+                    k->name.c_str());
     }
     std::vector<char> workspace(s.prepared.workspace_size + 128);
     const auto        base = (reinterpret_cast<uintptr_t>(workspace.data()) + 127) & ~uintptr_t{127};

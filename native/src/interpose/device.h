@@ -45,6 +45,7 @@ struct attached_backend {
     graph_optimize_fn                    native_graph_optimize = nullptr; // may be NULL
     backend_free_fn                      native_free           = nullptr;
     std::atomic<bool>                    reference{false}; // KERNEL-6: run no extension
+    std::atomic<bool>                    computing{false}; // a plan with steps
     std::unique_ptr<plan::backend_plans> plans;
     std::unique_ptr<exec::executor>      executor;
 

@@ -52,6 +52,14 @@ bool has_addresses(const ggml_cgraph * graph) {
 using places = std::vector<injection>;
 using place  = places::const_iterator;
 
+// Whether what groups do not write has as many readers as when they were found legal.
+bool same_readers(const plan & p, const ggml_cgraph * graph) {
+    return std::all_of(p.steps.begin(), p.steps.end(), [&](const std::unique_ptr<step> & s) {
+        return std::equal(s->uses.begin(), s->uses.end(), p.nodes.begin() + s->first,
+                          [graph](int32_t uses, const ggml_tensor * node) { return abi::graph_use_count(graph, node) == uses; });
+    });
+}
+
 // Walks two lists, both in the order of nodes: visit(node, its places in `a`, its places in `b`).
 template <typename Visit> void for_each_node(const places & a, const places & b, Visit && visit) {
     place at_a = a.begin(), at_b = b.begin();
@@ -154,7 +162,7 @@ void backend_plans::plan_before_allocation(ggml_cgraph * graph) {
 
     plan_ptr p = find(graph->nodes, graph->n_nodes, true);
     if (p != nullptr && p->epoch == kernels->epoch && p->error == GGML_EXT_STATUS_SUCCESS && p->stale == stale && !p->groups_split &&
-        (print == p->print || print == p->print_ordered)) {
+        (print == p->print || print == p->print_ordered) && same_readers(*p, graph)) {
         std::copy(p->nodes.begin(), p->nodes.end(), graph->nodes); // the order that was chosen
     } else {
         graph_index index(*planner_.device.ops, graph);
@@ -242,20 +250,19 @@ void backend_plans::apply_learned_needs(plan & p, const graph_index & index) {
 
 plan_ptr backend_plans::plan_for_compute(ggml_cgraph * graph) {
     plan_ptr p = find(graph->nodes, graph->n_nodes, true);
-    if (p != nullptr && p->injected) {
-        strip_all(graph);
-        p->injected = false;
-    } else if (p == nullptr && leaf_pool::get().ever_used()) {
-        strip_all(graph);
+    if (p != nullptr && !p->injected && graph->uid != 0 && graph->uid == p->verified_uid) {
+        return p;
+    }
+    if (leaf_pool::get().ever_used()) {
+        strip_all(graph); // another graph's plan may have been found
     }
     if (p != nullptr) {
-        if (graph->uid != 0 && graph->uid == p->verified_uid) {
-            return p;
-        }
+        p->injected     = false;
         const bool same = std::equal(p->nodes.begin(), p->nodes.end(), graph->nodes) &&
                           std::all_of(p->steps.begin(), p->steps.end(), [&](const std::unique_ptr<step> & s) {
                               return print_step(graph->nodes, s->first, s->count) == s->print;
-                          });
+                          }) &&
+                          same_readers(*p, graph);
         if (same) {
             p->verified_uid = graph->uid;
             return p;
@@ -288,9 +295,8 @@ void backend_plans::refresh(plan & p) {
         step & s = *p.steps[i];
         s.views.refresh_addresses();
         if (s.fused && (s.k->flags & GGML_EXT_KERNEL_OVERLAP_SAFE) == 0 && output_overlaps_inputs(s)) {
-            const snapshot_cell::pin    kernels(planner_.device.kernels);
-            std::lock_guard<std::mutex> lock(mutex_);
-            planner_.split_group(p, i, *kernels);
+            const snapshot_cell::pin kernels(planner_.device.kernels);
+            planner_.split_group(p, i, *kernels, mutex_);
             p.groups_split = true;
             stats.singly.fetch_add(1, std::memory_order_relaxed);
             --i; // the single steps that took its place are refreshed too

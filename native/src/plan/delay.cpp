@@ -79,7 +79,7 @@ private:
         const ggml_tensor * root = owner(tensor);
         for (const access & a : accesses) {
             // most pairs have different owners and no addresses yet
-            if ((a.root == root || (a.tensor->data && tensor->data)) && may_alias(index_.ggml(), a.tensor, tensor)) {
+            if ((a.root == root || (a.root->data && root->data)) && may_alias(index_.ggml(), a.tensor, tensor)) {
                 return &a;
             }
         }

@@ -167,12 +167,14 @@ const ggml_tensor * owner(const ggml_tensor * tensor) {
 }
 
 bool may_alias(const abi::ggml & g, const ggml_tensor * a, const ggml_tensor * b) {
-    const bool same_owner = owner(a) == owner(b);
-    if (!same_owner && (!a->data || !b->data)) {
+    const ggml_tensor * owner_a = owner(a);
+    const ggml_tensor * owner_b = owner(b);
+    if (owner_a != owner_b && (!owner_a->data || !owner_b->data)) {
         return false;
     }
-    const uintptr_t begin_a = same_owner ? offset_in_owner(a) : reinterpret_cast<uintptr_t>(a->data);
-    const uintptr_t begin_b = same_owner ? offset_in_owner(b) : reinterpret_cast<uintptr_t>(b->data);
+    // a view that was made before its owner had an address has none of its own yet
+    const uintptr_t begin_a = offset_in_owner(a) + reinterpret_cast<uintptr_t>(owner_a->data);
+    const uintptr_t begin_b = offset_in_owner(b) + reinterpret_cast<uintptr_t>(owner_b->data);
     return overlap({begin_a, begin_a + g.fn.ggml_nbytes(a)}, {begin_b, begin_b + g.fn.ggml_nbytes(b)});
 }
 

@@ -103,7 +103,8 @@ void inject(plan & p) {
     leaf.ne[0]         = size;
     leaf.ne[1] = leaf.ne[2] = leaf.ne[3] = 1;
     leaf.nb[0]                           = 1;
-    leaf.nb[1] = leaf.nb[2] = leaf.nb[3] = static_cast<size_t>(size);
+    leaf.nb[1] = leaf.nb[2] = static_cast<size_t>(size);
+    leaf.nb[3]              = 0; // no node's layout, so that none takes the leaf's block for its output
 
     int previous = -1;
     int slot     = 0;

@@ -68,11 +68,13 @@ private:
         return true;
     }
 
-    // of an intermediate: views and in-place nodes
+    // of an intermediate: views and in-place nodes, and what the program gave memory of its own
     bool check_storage(int i) {
         const ggml_tensor * node = index_.node(i);
         if (!node->view_src) {
-            return true;
+            constexpr int32_t USAGE_COMPUTE = 2; // ggml's allocators mark so what they use again and again
+            return !node->buffer || index_.ggml().fn.ggml_backend_buffer_get_usage(node->buffer) == USAGE_COMPUTE ||
+                   refuse(i, "has memory of its own, in which the program may read it");
         }
         const bool writes = index_.ops().effect_of(node) != effect::none;
         const int  root   = inside(owner(node));

@@ -1,6 +1,7 @@
 #include "plan/plan.h"
 
 #include "plan/inject.h"
+#include "support/status.h"
 
 #include <algorithm>
 
@@ -11,6 +12,15 @@ step::~step() {
         k->desc.destroy(prepared.state, k->desc.user_data);
     }
     k->n_plan_steps.fetch_sub(1);
+}
+
+int check_prepared(const ggml_ext_prepared & prepared) {
+    constexpr int32_t MOST_PHASES = 1 << 16;
+    if (prepared.n_phases < 1 || prepared.n_phases > MOST_PHASES || prepared.n_tasks < 0) {
+        return fail(GGML_EXT_STATUS_INVALID_ARGUMENT, "n_phases is %d and n_tasks %d, expected 1 to %d and at least 0", prepared.n_phases,
+                    prepared.n_tasks, MOST_PHASES);
+    }
+    return GGML_EXT_STATUS_SUCCESS;
 }
 
 plan::~plan() {

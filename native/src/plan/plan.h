@@ -27,6 +27,7 @@ struct step {
     ggml_ext_prepared     prepared{}; // prepare's answer
     ggml_ext_exec_params  exec{};     // refreshed before each compute
     print128              print;      // of its nodes' and their sources' metadata
+    std::vector<int32_t>  uses;       // of a group's intermediates, in the whole graph: a reader in another split is in no print
     std::atomic<uint64_t> executed{0};
     std::atomic<uint64_t> time_ns{0};
 
@@ -34,6 +35,9 @@ struct step {
 
     ggml_tensor * output(ggml_tensor * const * nodes_of_plan) const { return nodes_of_plan[first + count - 1]; }
 };
+
+// A status: whether prepare's answer can be met, if there is the memory.
+int check_prepared(const ggml_ext_prepared & prepared);
 
 // Why kernels do not serve nodes. Most reasons come many times, one after another: they are kept once.
 class refusal_list {

@@ -67,7 +67,7 @@ private:
         k.counters.failed.fetch_add(1, std::memory_order_relaxed);
         if (p_->error == GGML_EXT_STATUS_SUCCESS) {
             p_->error         = status;
-            p_->error_message = format("kernel %s: %s failed: %s", k.name.c_str(), what, last_error());
+            p_->error_message = format("kernel %s: %s failed: %s", k.name.c_str(), what, reason_or_name(status));
         }
     }
 
@@ -100,12 +100,16 @@ private:
 
     // number of nodes that are decided
     int plan_at(int i, const ggml_ext_graph * view) {
-        const ggml_tensor *     node   = index_.node(i);
+        const ggml_tensor * node = index_.node(i);
+        if (!(node->flags & FLAG_COMPUTE)) {
+            return 1; // ggml leaves it out
+        }
         const op_registration * op     = operator_of(g_, node);
         const auto &            offers = kernels_.singles(op != nullptr ? -1 : node->op, op);
         match_result            match  = view != nullptr ? best_match(i, *view) : match_result{};
         const bool              ask    = !offers.empty() && (match.k == nullptr || offers.front()->desc.priority > (*match.k)->desc.priority);
-        kernel_ptr              single = ask ? select_kernel(device_, kernels_, node, i, &p_->refusals).k : nullptr;
+        const selection         chosen = ask ? select_kernel(device_, kernels_, node, i, &p_->refusals) : selection{nullptr, true};
+        kernel_ptr              single = chosen.k;
         if (single != nullptr && match.k != nullptr && single->desc.priority <= (*match.k)->desc.priority) {
             single = nullptr;
         }
@@ -117,21 +121,26 @@ private:
         }
         if (match.k != nullptr) {
             make_step(*p_, device_, backend_, *match.k, i, match.count, true, p_->steps);
+            for (int j = i; j + 1 < i + match.count; ++j) {
+                p_->steps.back()->uses.push_back(index_.use_count(j));
+            }
             ++p_->n_groups;
             p_->injections.insert(p_->injections.end(), match.places.begin(), match.places.end());
             want_workspace(*p_->steps.back());
             return match.count;
         }
-        if (op != nullptr && p_->error == GGML_EXT_STATUS_SUCCESS) {
+        // computed natively, an operation that only a kernel could do would end the process
+        if ((op != nullptr || !chosen.native) && p_->error == GGML_EXT_STATUS_SUCCESS) {
             p_->error         = GGML_EXT_STATUS_UNSUPPORTED;
-            p_->error_message = format("OP-3: no kernel of device %s serves node %d, operator %s%s%s",
-                                       g_.fn.ggml_backend_dev_name(device_.device), i, op->name.c_str(),
+            p_->error_message = format("OP-3: no kernel of device %s serves node %d, %s %s%s%s", g_.fn.ggml_backend_dev_name(device_.device), i,
+                                       op != nullptr ? "operator" : "which the device itself does not support,", op_name_of(g_, node),
                                        p_->refusals.empty() ? "" : "; ", p_->refusals.latest().c_str());
         }
         return 1;
     }
 
     void want_workspace(const step & s) {
+        p_->workspace_size = std::max(p_->workspace_size, s.prepared.workspace_size);
         if (s.k->wants_workspace.load(std::memory_order_relaxed) && may_inject_ && free_slots(p_->nodes[s.first + s.count - 1]) > 0) {
             p_->injections.push_back({s.first + s.count - 1, -1, 0});
         }
@@ -169,7 +178,7 @@ private:
         set_last_error("");
         const int count = k->desc.match(&view, i, k->desc.user_data);
         if (count < 0) {
-            set_error(*k, "match", -count);
+            set_error(*k, "match", status_of_answer(count));
             return format("match failed: %s", last_error());
         }
         if (count == 0) {
@@ -179,6 +188,11 @@ private:
         std::string reason = count > index_.n_nodes() - i
                                  ? format("FUSE-1: a match of %d nodes from node %d leaves the graph of %d nodes", count, i, index_.n_nodes())
                                  : check_legal(index_, i, count);
+        for (int j = i; reason.empty() && j < i + count; ++j) {
+            if (opaque_source(device_, index_.node(j)) >= 0) {
+                reason = format("FUSE-2: %s: %s", index_.label(j).c_str(), OPAQUE_SOURCE);
+            }
+        }
         if (reason.empty() && may_inject_ && !keep_alive_places(index_, i, count, out.places)) {
             reason = format("FUSE-4: node %d has too few free sources to keep the group's inputs allocated", i + count - 1);
         }
@@ -216,16 +230,17 @@ void builder::make_step(plan & p, const attached_device & device, ggml_backend *
         ggml_ext_prepare_params params{sizeof(params), backend, count, s->views.get()};
         set_last_error("");
         int status = k->desc.prepare(&params, &s->prepared, k->desc.user_data);
-        if (status == GGML_EXT_STATUS_SUCCESS && (s->prepared.n_phases < 1 || s->prepared.n_tasks < 0)) {
-            status = fail(GGML_EXT_STATUS_INVALID_ARGUMENT, "n_phases is %d and n_tasks %d, expected at least 1 and 0",
-                          s->prepared.n_phases, s->prepared.n_tasks);
-        }
         if (status != GGML_EXT_STATUS_SUCCESS) {
             s->prepared.state = nullptr;
+        } else {
+            status = check_prepared(s->prepared);
+        }
+        if (status != GGML_EXT_STATUS_SUCCESS) {
+            s->prepared.workspace_size = 0;
             k->counters.failed.fetch_add(1, std::memory_order_relaxed);
             if (p.error == GGML_EXT_STATUS_SUCCESS) {
                 p.error         = status;
-                p.error_message = format("kernel %s: prepare failed: %s", k->name.c_str(), last_error());
+                p.error_message = format("kernel %s: prepare failed: %s", k->name.c_str(), reason_or_name(status));
             }
         }
         if (s->prepared.workspace_size > 0) {
@@ -238,7 +253,6 @@ void builder::make_step(plan & p, const attached_device & device, ggml_backend *
     s->exec.n_nodes        = count;
     s->exec.nodes          = s->views.get();
     s->exec.workspace_size = s->prepared.workspace_size;
-    p.workspace_size       = std::max(p.workspace_size, s->prepared.workspace_size);
     k->counters.planned.fetch_add(1, std::memory_order_relaxed);
     out.push_back(std::move(s));
 }
@@ -256,20 +270,32 @@ plan_ptr planner::at_compute(graph_index & graph, const print128 & print, const 
     return builder(*this, graph, print, kernels).build(false, false, false);
 }
 
-void planner::split_group(plan & p, size_t step_index, const snapshot & kernels) const {
-    const std::unique_ptr<step>        group = std::move(p.steps[step_index]);
+void planner::split_group(plan & p, size_t step_index, const snapshot & kernels, std::mutex & observers) const {
+    const step &                       group = *p.steps[step_index];
     std::vector<std::unique_ptr<step>> singles;
-    for (int i = group->first; i < group->first + group->count; ++i) {
-        if (const kernel_ptr k = select_kernel(device, kernels, p.nodes[i], i, &p.refusals).k) {
+    refusal_list                       refusals;
+    size_t                             workspace_size = p.workspace_size;
+    for (int i = group.first; i < group.first + group.count; ++i) {
+        if (const kernel_ptr k = select_kernel(device, kernels, p.nodes[i], i, &refusals).k) {
             builder::make_step(p, device, backend, k, i, 1, false, singles);
+            workspace_size = std::max(workspace_size, singles.back()->prepared.workspace_size);
         }
     }
-    p.refusals.add(group->first, group->k->name, "FUSE-4: the output shares storage with an input of the group");
-    p.steps.erase(p.steps.begin() + static_cast<ptrdiff_t>(step_index));
-    p.steps.insert(p.steps.begin() + static_cast<ptrdiff_t>(step_index), std::make_move_iterator(singles.begin()),
-                   std::make_move_iterator(singles.end()));
-    --p.n_groups;
+    refusals.add(group.first, group.k->name, "FUSE-4: the output shares storage with an input of the group");
     p.exec_data.reset();
+
+    std::unique_ptr<step> dropped; // its destroy is called without the lock
+    {
+        std::lock_guard<std::mutex> lock(observers);
+        const auto                  at = p.steps.begin() + static_cast<ptrdiff_t>(step_index);
+        dropped                        = std::move(*at);
+        p.steps.insert(p.steps.erase(at), std::make_move_iterator(singles.begin()), std::make_move_iterator(singles.end()));
+        for (size_t i = 0; i < refusals.size(); ++i) {
+            p.refusals.add(refusals.node(i), refusals.why(i).kernel, refusals.why(i).reason.c_str());
+        }
+        p.workspace_size = workspace_size;
+        --p.n_groups;
+    }
 }
 
 } // namespace ggml_ext::plan

@@ -5,6 +5,8 @@
 #include "plan/graph_index.h"
 #include "plan/plan.h"
 
+#include <mutex>
+
 namespace ggml_ext::plan {
 
 struct planner {
@@ -16,8 +18,8 @@ struct planner {
 
     plan_ptr at_compute(graph_index & graph, const print128 & print, const snapshot & kernels) const;
 
-    // replaces a fused step by single-node steps
-    void split_group(plan & p, size_t step_index, const snapshot & kernels) const;
+    // Replaces a fused step by single-node steps; `observers` read steps and refusals. Kernels are called without the lock.
+    void split_group(plan & p, size_t step_index, const snapshot & kernels, std::mutex & observers) const;
 };
 
 } // namespace ggml_ext::plan

@@ -15,7 +15,18 @@ struct selection {
 selection select_kernel(const attached_device & device, const snapshot & kernels, const ggml_tensor * node, int node_index,
                         refusal_list * why_not);
 
+// KERNEL-2: whether a kernel for that node is being chosen on this thread. The same question asked by its callbacks gets the native answer.
+bool being_selected(const attached_device & device, const ggml_tensor * node);
+
 // May extensions serve this node at all? Views and explicit in-place nodes are not intercepted (KERNEL-5).
 bool interceptable(const abi::ggml & g, const ggml_tensor * node);
+
+// Position of a source in memory of the device whose layout only the device knows, weights that the CPU repacks for one; -1: none.
+int opaque_source(const attached_device & device, const ggml_tensor * node);
+
+constexpr const char * OPAQUE_SOURCE = "a source lies in a buffer in which the device keeps its own layout";
+
+// The status of a callback's negative answer.
+int status_of_answer(int32_t negative);
 
 } // namespace ggml_ext::plan

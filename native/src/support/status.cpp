@@ -74,6 +74,11 @@ void set_last_error(const char * message) {
     }
 }
 
+const char * reason_or_name(int status) {
+    const char * reason = last_error();
+    return *reason != '\0' ? reason : ggml_ext_status_name(status);
+}
+
 const char * last_error() {
     return error_message().c_str();
 }

@@ -19,6 +19,8 @@ __attribute__((format(GGML_EXT_PRINTF, 2, 3))) int fail(int status, const char *
 
 void         set_last_error(const char * message);
 const char * last_error();
+// the last error, or the status' name where a callback left no message
+const char * reason_or_name(int status);
 
 __attribute__((format(GGML_EXT_PRINTF, 2, 3))) void log(ggml_ext_log_level level, const char * format, ...);
 void                                                log_set(ggml_ext_log_callback callback, void * user_data);

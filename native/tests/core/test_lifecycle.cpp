@@ -432,7 +432,7 @@ TEST_CASE("OP-3: where the marker finds no kernel that works, the output is NaN 
     with([](auto & d) {
         d.prepare = [](const ggml_ext_prepare_params *, ggml_ext_prepared * out, void *) -> int { out->n_phases = 0; return 0; };
     },
-         "0 phases");
+         "n_phases is 0");
     with([](auto & d) {
         d.run = [](const ggml_ext_exec_params *, int32_t, int32_t, int32_t, void *) -> int {
             ggml_ext_set_error("bad weather");

@@ -37,6 +37,8 @@ TEST_CASE("CACHE-1: a copy is told of reported bytes that are its own, once, and
     ggml_ext_weights_changed(before.data, SIZE_MAX);
     CHECK(told() == std::vector<bool>{true, true, true});
     CHECK(ggml_ext_weights_changed_since(nullptr, copy.data, SIZE));
+    ggml_ext_weights_changed(copy.data, SIZE);
+    CHECK(ggml_ext_weights_changed_since(&copy.version, before.data, SIZE_MAX)); // to the end of memory
 }
 
 TEST_CASE("CACHE-1: a copy that missed many reports is taken for changed") {

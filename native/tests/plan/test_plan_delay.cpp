@@ -308,6 +308,18 @@ TEST_CASE("FUSE-3: unknown side effects are neither moved nor crossed") {
     }
 }
 
+TEST_CASE("FUSE-3: a view that was made before its owner had an address aliases what lies there") {
+    alignas(16) static float memory[8 * 32] = {};
+    for (const size_t apart : {size_t{0}, sizeof(memory) / 2}) {
+        CAPTURE(apart);
+        pair g;
+        g.expand({g.sqr, stock().ggml_cpy(g.ctx(), g.b, g.rows(0))}); // a's reader, then what writes into the cache
+        g.a->data     = memory;
+        g.cache->data = reinterpret_cast<char *>(memory) + apart;
+        CHECK((delay(g, 0, 1, g.graph()->n_nodes) == "") == (apart != 0));
+    }
+}
+
 TEST_CASE("FUSE-3: tensors of different owners alias where their addresses overlap") {
     pair  g;
     float memory[96];
