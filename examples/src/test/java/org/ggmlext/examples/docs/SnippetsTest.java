@@ -196,6 +196,46 @@ class SnippetsTest {
   }
 
   @Test
+  @DisplayName("errors: no plans are printed where nothing is registered, or nothing was computed")
+  void noPlans(@TempDir Path folder) throws Exception {
+    compute(nodes.sqr(input()));
+    Path picture = folder.resolve("plan.svg");
+    Usage.picture(extensions, backend, picture);
+    assertThat(picture).doesNotExist();
+    assertThat(printed(() -> Usage.plans(extensions, backend))).isEmpty();
+    register(Kernels.OVERRIDE);
+    assertThat(printed(() -> Usage.plans(extensions, backend))).isEmpty();
+  }
+
+  @Test
+  @DisplayName("observing: a rule is timed by computes with it and without")
+  void onAndOff() {
+    Registration kernel = register(Kernels.OVERRIDE);
+    Tensor x = input();
+    Graph graph = graph(nodes.sqr(x));
+    assertThat(printed(() -> Usage.onAndOff(kernel, scheduler, graph, () -> x.setFloats(values()))))
+        .containsPattern("(?s)off: .* ms.*on: .* ms.*off: .* ms.*on: .* ms");
+    assertThat(kernel.stats().executed()).isEqualTo(22);
+  }
+
+  @Test
+  @DisplayName("fusion: a directly computed graph runs singly, but by a scheduler's plan fused")
+  void direct() {
+    Registration rule = extensions.register(cpu, Fusion.RULE);
+    registrations.add(rule);
+    Tensor x = input();
+    Graph graph = graph(nodes.add(nodes.mul(x, x), x));
+    scheduler.compute(graph);
+    assertThat(rule.stats().executed()).isEqualTo(1);
+    backend.compute(graph);
+    assertThat(rule.stats().executed()).isEqualTo(2);
+    try (Backend other = cpu.newBackend().threads(2)) {
+      other.compute(graph);
+      assertThat(rule.stats().executed()).isEqualTo(2);
+    }
+  }
+
+  @Test
   @DisplayName("writing-a-kernel: phases with scratch memory, and the whole form")
   void phasesAndWhole() {
     Registration phases = register(Kernels.PHASES);
@@ -218,9 +258,11 @@ class SnippetsTest {
     registrations.add(extensions.register(cpu, Fusion.TOGETHER));
     float[] x = values();
     Tensor input = input();
-    Tensor product = nodes.mul(input, input);
-    Tensor between = nodes.sqr(input);
-    float[] actual = compute(nodes.add(product, between));
+    Tensor product = nodes.mul(input, input).name("product");
+    Tensor between = nodes.sqr(input).name("between");
+    float[] actual = compute(nodes.add(product, between).name("sum"));
+    assertThat(printed(() -> Usage.order(extensions, backend)))
+        .contains("[SQR between, MUL product, ADD sum]");
     for (int i = 0; i < x.length; i++) {
       assertThat(actual[i]).isEqualTo(x[i] * x[i] + x[i] * x[i]);
     }

@@ -3,6 +3,7 @@ package org.ggmlext.examples.docs;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.ggmlext.Backend;
 import org.ggmlext.Context;
@@ -77,17 +78,29 @@ final class Usage {
 
   static void plans(Extensions extensions, Backend backend) {
     // docs: plans
-    Plan plan = extensions.plans(backend).getFirst(); // the most recent one
-    System.out.println(plan); // as text
-    for (Plan.Refusal refusal : plan.refusals()) {
-      System.out.println(refusal.node() + " " + refusal.kernel() + ": " + refusal.reason());
+    for (Plan plan : extensions.plans(backend)) { // the most recent one first
+      System.out.println(plan); // as text
+      for (Plan.Refusal refusal : plan.refusals()) {
+        System.out.println(refusal.node() + " " + refusal.kernel() + ": " + refusal.reason());
+      }
+    }
+    // docs: end
+  }
+
+  static void order(Extensions extensions, Backend backend) {
+    // docs: order of nodes
+    for (Plan plan : extensions.plans(backend)) {
+      System.out.println(plan.nodes().stream().map(node -> node.op() + " " + node.name()).toList());
     }
     // docs: end
   }
 
   static void picture(Extensions extensions, Backend backend, Path file) throws IOException {
     // docs: picture
-    Files.writeString(file, extensions.plans(backend).getFirst().toSvg());
+    List<Plan> plans = extensions.plans(backend);
+    if (!plans.isEmpty()) {
+      Files.writeString(file, plans.getFirst().toSvg());
+    }
     // docs: end
   }
 
@@ -102,8 +115,26 @@ final class Usage {
     // docs: profile
     extensions.setProfiling(true);
     scheduler.compute(graph);
-    System.out.println(extensions.plans(backend).getFirst()); // now with times
+    extensions.plans(backend).forEach(System.out::println); // now with times
     extensions.setProfiling(false);
+    // docs: end
+  }
+
+  static void onAndOff(
+      Registration registration, Scheduler scheduler, Graph graph, Runnable inputs) {
+    // docs: on and off
+    for (boolean on : List.of(false, true, false, true)) {
+      registration.setEnabled(on);
+      scheduler.reset(); // it is planned anew
+      scheduler.allocate(graph);
+      inputs.run(); // writes the inputs that the scheduler gave memory
+      scheduler.compute(graph); // the first one is not counted
+      long start = System.nanoTime();
+      for (int i = 0; i < 10; i++) {
+        scheduler.compute(graph);
+      }
+      System.out.printf("%s: %.3f ms%n", on ? "on" : "off", (System.nanoTime() - start) / 1e7);
+    }
     // docs: end
   }
 }
