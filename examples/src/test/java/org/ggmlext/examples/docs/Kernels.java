@@ -59,6 +59,13 @@ final class Kernels {
 
   // docs: end
 
+  // docs: function
+  static Support isRelu(NodeInfo node) {
+    return Support.when("RELU".equals(node.function()), "it is " + node.function() + ", not RELU");
+  }
+
+  // docs: end
+
   // docs: vector
   private static final VectorSpecies<Float> SPECIES = FloatVector.SPECIES_PREFERRED;
   private static final ByteOrder ORDER = ByteOrder.nativeOrder();

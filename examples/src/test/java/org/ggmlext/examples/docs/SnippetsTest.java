@@ -196,6 +196,34 @@ class SnippetsTest {
   }
 
   @Test
+  @DisplayName("writing-a-kernel: a kernel for UNARY takes the function that it asks for")
+  void function() {
+    Registration kernel =
+        register(
+            Kernel.builder("docs.relu", "UNARY")
+                .supports(Kernels::isRelu)
+                .rows(
+                    (task, first, end) -> {
+                      for (long row = first; row < end; row++) {
+                        for (long i = 0; i < task.dst().ne(0); i++) {
+                          float v = task.src(0).getFloat(i, row, 0, 0);
+                          task.dst().setFloat(i, row, 0, 0, Math.max(v, 0));
+                        }
+                      }
+                    }));
+    Tensor relu = nodes.relu(input());
+    assertThat(relu.op()).isEqualTo("RELU");
+    float[] x = values();
+    float[] actual = compute(nodes.neg(relu));
+    for (int i = 0; i < x.length; i++) {
+      assertThat(actual[i]).isEqualTo(-Math.max(x[i], 0));
+    }
+    assertThat(kernel.stats().executed()).isEqualTo(1);
+    assertThat(printed(() -> Usage.plans(extensions, backend)))
+        .contains("docs.relu: does not support it: it is NEG, not RELU");
+  }
+
+  @Test
   @DisplayName("errors: no plans are printed where nothing is registered, or nothing was computed")
   void noPlans(@TempDir Path folder) throws Exception {
     compute(nodes.sqr(input()));
