@@ -12,6 +12,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import org.ggmlext.Backend;
 import org.ggmlext.Context;
@@ -19,6 +20,7 @@ import org.ggmlext.Device;
 import org.ggmlext.DeviceType;
 import org.ggmlext.Ggml;
 import org.ggmlext.GgmlException;
+import org.ggmlext.GgufFile;
 import org.ggmlext.Graph;
 import org.ggmlext.Scheduler;
 import org.ggmlext.Shape;
@@ -221,6 +223,42 @@ class SnippetsTest {
     assertThat(kernel.stats().executed()).isEqualTo(1);
     assertThat(printed(() -> Usage.plans(extensions, backend)))
         .contains("docs.relu: does not support it: it is NEG, not RELU");
+  }
+
+  @Test
+  @DisplayName("model-files: what is written is read, and loaded into tensors")
+  void modelFiles(@TempDir Path folder) {
+    float[] bias = {1, 2, 3};
+    Tensor weight = input();
+    Path gguf = folder.resolve("model.gguf");
+    ModelFiles.writeGguf(gguf, weight, bias);
+    assertThat(printed(() -> assertThat(ModelFiles.layers(gguf)).isEqualTo(2)))
+        .contains("blk.0.weight F32 [67, 5]")
+        .contains("blk.0.bias F32 [3]");
+    try (GgufFile file = GgufFile.open(gguf);
+        Context weights = Context.forTensors(file.tensors().size())) {
+      Map<String, Tensor> tensors = ModelFiles.load(file, weights, cpu);
+      assertThat(tensors.get("blk.0.weight").getFloats()).isEqualTo(values());
+      assertThat(tensors.get("blk.0.weight").name()).isEqualTo("blk.0.weight");
+      assertThat(tensors.get("blk.0.bias").getFloats()).isEqualTo(bias);
+    }
+    Path safetensors = folder.resolve("model.safetensors");
+    ModelFiles.writeSafetensors(safetensors, weight, bias);
+    try (Context weights = Context.forTensors(1)) {
+      assertThat(ModelFiles.readSafetensors(safetensors, weights, cpu)).isEqualTo(bias);
+      assertThat(weights.tensors().getFirst().getFloats()).isEqualTo(values());
+    }
+  }
+
+  @Test
+  @DisplayName("README, docs: a result is read until the scheduler allocates another graph")
+  void results() {
+    Tensor y = nodes.sqr(input());
+    assertThat(compute(y)).isEqualTo(y.getFloats());
+    compute(nodes.neg(input()));
+    assertThatThrownBy(y::getFloats)
+        .isInstanceOf(IllegalStateException.class)
+        .hasMessageContaining("has no memory: allocate its context or its graph first");
   }
 
   @Test
