@@ -120,8 +120,8 @@ int32_t graph_compute(ggml_backend * backend, ggml_cgraph * graph) {
             result = compute_natively(*attached, graph);
             return GGML_EXT_STATUS_SUCCESS;
         }
-        if (p->error != GGML_EXT_STATUS_SUCCESS) {
-            return fail(p->error, "%s", p->error_message.c_str());
+        if (const int failed = plans.check(*p); failed != GGML_EXT_STATUS_SUCCESS) {
+            return failed;
         }
         if (p->steps.empty()) {
             result = compute_natively(*attached, graph);
@@ -134,7 +134,7 @@ int32_t graph_compute(ggml_backend * backend, ggml_cgraph * graph) {
         }
         plans.refresh(*p);
         if (p->error != GGML_EXT_STATUS_SUCCESS) { // of a single kernel's prepare, where a group was split
-            return fail(p->error, "%s", p->error_message.c_str());
+            return plans.check(*p);
         }
         result = attached->executor->compute(*attached, *p, graph);
         p->n_computed.fetch_add(1, std::memory_order_relaxed);

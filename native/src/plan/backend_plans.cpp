@@ -285,6 +285,14 @@ plan_ptr backend_plans::plan_for_compute(ggml_cgraph * graph) {
     return p;
 }
 
+int backend_plans::check(plan & p) {
+    if (p.of_callback && p.error_told) {
+        planner_.prepare_again(p, mutex_);
+    }
+    p.error_told = true;
+    return p.error == GGML_EXT_STATUS_SUCCESS ? GGML_EXT_STATUS_SUCCESS : fail(p.error, "%s", p.error_message.c_str());
+}
+
 void backend_plans::refresh(plan & p) {
     const auto as_before = [](const address & a) { return a.tensor->data == a.data; };
     if (!p.addresses.empty() && std::all_of(p.addresses.begin(), p.addresses.end(), as_before)) {

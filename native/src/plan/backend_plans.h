@@ -23,6 +23,9 @@ public:
     // The plan for a compute, with the added sources taken off the graph; NULL: nothing of ours is in it.
     plan_ptr plan_for_compute(ggml_cgraph * graph);
 
+    // A status: the plan's error. One of a callback is told once; at the next compute what failed is asked again.
+    int check(plan & p);
+
     // Refreshes addresses; splits groups whose output overlaps what they read.
     void refresh(plan & p);
 

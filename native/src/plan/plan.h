@@ -23,6 +23,7 @@ struct step {
     kernel_ptr            k;
     bool                  fused             = false;
     bool                  workspace_in_leaf = false; // its node carries the leaf
+    bool                  unprepared        = false; // prepare failed
     kept_nodes            views;  // of its nodes, in order
     ggml_ext_prepared     prepared{}; // prepare's answer
     ggml_ext_exec_params  exec{};     // refreshed before each compute
@@ -101,8 +102,10 @@ struct plan {
     std::vector<label>                 labels; // of `nodes`
     std::unique_ptr<char[]>            names;  // of `nodes`, each with its NUL
     std::vector<injection>             injections;
-    int                                error = GGML_EXT_STATUS_SUCCESS; // of a failed prepare; computing it fails
+    int                                error = GGML_EXT_STATUS_SUCCESS; // of a failed callback, or a missing kernel; computing it fails
     std::string                        error_message;
+    bool                               of_callback = false; // the error: told once, then what failed is asked again
+    bool                               error_told  = false;
 
     size_t        workspace_size = 0; // the largest request
     size_t        leaf_size      = 0;      // the largest request of any shape of this graph so far

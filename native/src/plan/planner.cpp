@@ -23,6 +23,16 @@ struct match_result {
     std::vector<injection> places;
 };
 
+// of a callback, with its message; the first one fails the next compute
+void note_failure(plan & p, const kernel & k, const char * what, int status) {
+    k.counters.failed.fetch_add(1, std::memory_order_relaxed);
+    if (p.error == GGML_EXT_STATUS_SUCCESS) {
+        p.error         = status;
+        p.error_message = format("kernel %s: %s failed: %s", k.name.c_str(), what, reason_or_name(status));
+        p.of_callback   = true;
+    }
+}
+
 class builder {
 public:
     builder(const planner & owner, graph_index & index, const print128 & print, const snapshot & kernels)
@@ -63,14 +73,6 @@ public:
                           bool fused, std::vector<std::unique_ptr<step>> & out);
 
 private:
-    void set_error(const kernel & k, const char * what, int status) {
-        k.counters.failed.fetch_add(1, std::memory_order_relaxed);
-        if (p_->error == GGML_EXT_STATUS_SUCCESS) {
-            p_->error         = status;
-            p_->error_message = format("kernel %s: %s failed: %s", k.name.c_str(), what, reason_or_name(status));
-        }
-    }
-
     void describe_nodes() {
         constexpr size_t NAME = sizeof(ggml_tensor::name);
         p_->names.reset(new char[p_->nodes.size() * (NAME + 1)]);
@@ -93,7 +95,7 @@ private:
             ggml_ext_graph view(index_, true);
             set_last_error("");
             if (const int status = k->desc.optimize(&view, k->desc.user_data); status != GGML_EXT_STATUS_SUCCESS) {
-                set_error(*k, "optimize", status);
+                note_failure(*p_, *k, "optimize", status);
             }
         }
     }
@@ -129,8 +131,9 @@ private:
             want_workspace(*p_->steps.back());
             return match.count;
         }
-        // computed natively, an operation that only a kernel could do would end the process
-        if ((op != nullptr || !chosen.native) && p_->error == GGML_EXT_STATUS_SUCCESS) {
+        // Computed natively, an operation that only a kernel can do would end the process. Not by the device's answer alone: a program may
+        // place nodes on a device that computes them and does not say so.
+        if ((op != nullptr || (chosen.switched_off && !chosen.native)) && p_->error == GGML_EXT_STATUS_SUCCESS) {
             p_->error         = GGML_EXT_STATUS_UNSUPPORTED;
             p_->error_message = format("OP-3: no kernel of device %s serves node %d, %s %s%s%s", g_.fn.ggml_backend_dev_name(device_.device), i,
                                        op != nullptr ? "operator" : "which the device itself does not support,", op_name_of(g_, node),
@@ -178,7 +181,7 @@ private:
         set_last_error("");
         const int count = k->desc.match(&view, i, k->desc.user_data);
         if (count < 0) {
-            set_error(*k, "match", status_of_answer(count));
+            note_failure(*p_, *k, "match", status_of_answer(count));
             return format("match failed: %s", last_error());
         }
         if (count == 0) {
@@ -214,6 +217,38 @@ private:
     bool                    may_inject_ = false;
 };
 
+// prepare's answer; of a failure, which the plan notes: no state, no workspace, no phases
+ggml_ext_prepared ask_prepare(plan & p, const step & s) {
+    const kernel &                k = *s.k;
+    const ggml_ext_prepare_params params{sizeof(params), s.exec.backend, s.count, s.views.get()};
+    ggml_ext_prepared             answer{sizeof(answer), nullptr, 0, 1, 0};
+    set_last_error("");
+    int status = k.desc.prepare(&params, &answer, k.desc.user_data);
+    if (status == GGML_EXT_STATUS_SUCCESS) {
+        status = check_prepared(answer);
+        if (status == GGML_EXT_STATUS_SUCCESS) {
+            return answer;
+        }
+        const std::string reason = last_error();
+        if (k.desc.destroy != nullptr && answer.state != nullptr) {
+            k.desc.destroy(answer.state, k.desc.user_data);
+        }
+        set_last_error(reason.c_str());
+    }
+    note_failure(p, k, "prepare", status);
+    return {sizeof(answer), nullptr, 0, 0, 0};
+}
+
+void take_prepared(step & s, const ggml_ext_prepared & answer) {
+    s.prepared            = answer;
+    s.unprepared          = answer.n_phases == 0;
+    s.exec.state          = answer.state;
+    s.exec.workspace_size = answer.workspace_size;
+    if (answer.workspace_size > 0) {
+        s.k->wants_workspace.store(true, std::memory_order_relaxed);
+    }
+}
+
 void builder::make_step(plan & p, const attached_device & device, ggml_backend * backend, const kernel_ptr & k, int first, int count,
                         bool fused, std::vector<std::unique_ptr<step>> & out) {
     auto s = std::make_unique<step>();
@@ -226,33 +261,13 @@ void builder::make_step(plan & p, const attached_device & device, ggml_backend *
     s->views                = kept_nodes(*device.ggml, p.nodes.data() + first, count, p.memory);
     s->prepared.struct_size = sizeof(s->prepared);
     s->prepared.n_phases    = 1;
+    s->exec.struct_size     = sizeof(s->exec);
+    s->exec.backend         = backend;
+    s->exec.n_nodes         = count;
+    s->exec.nodes           = s->views.get();
     if (k->desc.prepare != nullptr) {
-        ggml_ext_prepare_params params{sizeof(params), backend, count, s->views.get()};
-        set_last_error("");
-        int status = k->desc.prepare(&params, &s->prepared, k->desc.user_data);
-        if (status != GGML_EXT_STATUS_SUCCESS) {
-            s->prepared.state = nullptr;
-        } else {
-            status = check_prepared(s->prepared);
-        }
-        if (status != GGML_EXT_STATUS_SUCCESS) {
-            s->prepared.workspace_size = 0;
-            k->counters.failed.fetch_add(1, std::memory_order_relaxed);
-            if (p.error == GGML_EXT_STATUS_SUCCESS) {
-                p.error         = status;
-                p.error_message = format("kernel %s: prepare failed: %s", k->name.c_str(), reason_or_name(status));
-            }
-        }
-        if (s->prepared.workspace_size > 0) {
-            k->wants_workspace.store(true, std::memory_order_relaxed);
-        }
+        take_prepared(*s, ask_prepare(p, *s));
     }
-    s->exec.struct_size    = sizeof(s->exec);
-    s->exec.backend        = backend;
-    s->exec.state          = s->prepared.state;
-    s->exec.n_nodes        = count;
-    s->exec.nodes          = s->views.get();
-    s->exec.workspace_size = s->prepared.workspace_size;
     k->counters.planned.fetch_add(1, std::memory_order_relaxed);
     out.push_back(std::move(s));
 }
@@ -268,6 +283,21 @@ plan_ptr planner::before_allocation(graph_index & graph, const print128 & print,
 
 plan_ptr planner::at_compute(graph_index & graph, const print128 & print, const snapshot & kernels) const {
     return builder(*this, graph, print, kernels).build(false, false, false);
+}
+
+void planner::prepare_again(plan & p, std::mutex & observers) const {
+    p.error       = GGML_EXT_STATUS_SUCCESS;
+    p.of_callback = p.error_told = false;
+    p.exec_data.reset();
+    for (const auto & s : p.steps) {
+        if (s->unprepared) {
+            const ggml_ext_prepared     answer = ask_prepare(p, *s);
+            std::lock_guard<std::mutex> lock(observers);
+            take_prepared(*s, answer);
+            s->workspace_in_leaf = s->workspace_in_leaf && answer.workspace_size <= p.leaf_size;
+            p.workspace_size     = std::max(p.workspace_size, answer.workspace_size);
+        }
+    }
 }
 
 void planner::split_group(plan & p, size_t step_index, const snapshot & kernels, std::mutex & observers) const {

@@ -18,6 +18,9 @@ struct planner {
 
     plan_ptr at_compute(graph_index & graph, const print128 & print, const snapshot & kernels) const;
 
+    // Asks the kernels whose prepare failed anew. A failed match or optimize stays without effect until the graph is allocated again.
+    void prepare_again(plan & p, std::mutex & observers) const;
+
     // Replaces a fused step by single-node steps; `observers` read steps and refusals. Kernels are called without the lock.
     void split_group(plan & p, size_t step_index, const snapshot & kernels, std::mutex & observers) const;
 };

@@ -117,6 +117,7 @@ selection select_kernel(const attached_device & device, const snapshot & kernels
     // CAP-3: who asks ggml for cuBLAS gets it
     const bool  cublas = device.cuda != nullptr && device.cuda->force_cublas && (node->op == g.op.mul_mat || node->op == g.op.mul_mat_id) && native();
     std::string text;
+    bool        switched_off = false;
     for (const kernel_ptr & k : offers) {
         if (cublas) {
             refuse(*k, "GGML_CUDA_FORCE_CUBLAS is set");
@@ -124,6 +125,7 @@ selection select_kernel(const attached_device & device, const snapshot & kernels
         }
         if (!k->active()) {
             refuse(*k, "switched off");
+            switched_off = true;
             continue;
         }
         if (const char * reason = ask(k->desc.supports, *k, view, {"supports", "does not support it"}, text)) {
@@ -139,7 +141,7 @@ selection select_kernel(const attached_device & device, const snapshot & kernels
         }
         return {k, false};
     }
-    return {nullptr, native()};
+    return {nullptr, native(), switched_off};
 }
 
 } // namespace ggml_ext::plan

@@ -9,6 +9,7 @@ namespace ggml_ext::plan {
 struct selection {
     kernel_ptr k;      // NULL: the device's own kernel, or none at all
     bool       native; // where k is NULL: the device's own kernel supports the node
+    bool       switched_off = false; // where k is NULL: a kernel that may have served the node is
 };
 
 // `why_not` may be NULL; `node_index` is written into it.

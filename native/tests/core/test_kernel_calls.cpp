@@ -238,3 +238,72 @@ TEST_CASE("KERNEL-3: a callback that fails without a message is named with its s
         CHECK_MESSAGE(last_error() == expected, last_error());
     }
 }
+
+TEST_CASE("KERNEL-3: a failure of prepare or match fails one compute; the next one of the same allocation asks again and computes") {
+    attached_cpu();
+    static bool fail_prepare = false, fail_match = false;
+    static int  states = 0, runs = 0;
+    auto        desc = kernel("test.sqr", "SQR");
+    desc.prepare     = [](const ggml_ext_prepare_params *, ggml_ext_prepared * out, void *) -> int {
+        if (fail_prepare) {
+            return GGML_EXT_STATUS_NO_MEMORY;
+        }
+        out->state          = &states;
+        out->workspace_size = 1 << 20;
+        out->n_phases       = 2;
+        ++states;
+        return GGML_EXT_STATUS_SUCCESS;
+    };
+    desc.destroy = [](void *, void *) { --states; };
+    desc.run     = [](const ggml_ext_exec_params * p, int32_t phase, int32_t ith, int32_t, void *) -> int {
+        if (ith == 0 && phase == 1) {
+            ++runs;
+            std::memset(p->workspace, 1, p->workspace_size);
+            const ggml_ext_node & node = *p->nodes[0];
+            for (size_t i = 0; i < node.dst->nbytes / sizeof(float); ++i) {
+                const float v                           = static_cast<const float *>(node.src[0]->data)[i];
+                static_cast<float *>(node.dst->data)[i] = v * v + 100;
+            }
+        }
+        return p->state == &states ? GGML_EXT_STATUS_SUCCESS : GGML_EXT_STATUS_FAILED;
+    };
+    auto rule     = kernel("test.rule", "SQR");
+    rule.supports = nullptr;
+    rule.match    = [](const ggml_ext_graph *, int32_t, void *) -> int32_t { return fail_match ? -GGML_EXT_STATUS_FAILED : 0; };
+    registration single, group;
+    REQUIRE_OK(ggml_ext_register_kernel(stock().cpu, &desc, &single.handle));
+    REQUIRE_OK(ggml_ext_register_kernel(stock().cpu, &rule, &group.handle));
+    for (const bool in_prepare : {true, false}) {
+        for (const bool direct : {false, true}) {
+            CAPTURE(in_prepare);
+            CAPTURE(direct);
+            fail_prepare = in_prepare;
+            fail_match   = !in_prepare;
+            if (direct && fail_match) {
+                continue; // no rule is asked there
+            }
+            bench         b(direct);
+            ggml_tensor * x = b.input({8});
+            ggml_tensor * y = b.g.base.ggml_add(b.ctx, b.g.ggml_sqr(b.ctx, b.g.base.ggml_add(b.ctx, x, x)), x);
+            y               = b.g.base.ggml_add(b.ctx, y, x);
+            b.expand(y);
+            b.allocate();
+            b.set(x, std::vector<float>(8, 3.0f));
+            for (int repeat = 0; repeat < 2; ++repeat) { // as long as it fails, the message is there
+                CHECK(b.compute() == -1);
+                CHECK_MESSAGE(contains(last_error(), in_prepare ? "test.sqr: prepare failed: NO_MEMORY" : "test.rule: match failed: FAILED"), last_error());
+                if (!in_prepare) {
+                    break;
+                }
+            }
+            fail_prepare = fail_match = false;
+            runs                      = 0;
+            REQUIRE_MESSAGE(b.compute() == 0, last_error());
+            CHECK(b.get(y)[7] == 36 + 100 + 3 + 3);
+            REQUIRE(b.compute() == 0);
+            CHECK(runs == 2);
+            CHECK(states == 1);
+        }
+        CHECK(states == 0);
+    }
+}
