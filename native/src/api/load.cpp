@@ -59,7 +59,7 @@ int ggml_ext_load(const ggml_ext_load_params * params) {
     return guarded([&]() -> int {
         ggml_ext_load_params known{};
         if (params != nullptr) {
-            if (params->struct_size < sizeof(size_t)) {
+            if (!is_struct_size(params->struct_size)) {
                 return fail(GGML_EXT_STATUS_INVALID_ARGUMENT, "params->struct_size is %zu, expected sizeof(struct ggml_ext_load_params)",
                             params->struct_size);
             }

@@ -38,6 +38,11 @@ template <typename Body> int guarded(Body && body) {
     }
 }
 
+// Of any version of any struct: one that is cut within a pointer would be read as another pointer.
+constexpr bool is_struct_size(size_t size) {
+    return size >= sizeof(size_t) && size % alignof(size_t) == 0;
+}
+
 // Copies min(from.struct_size, to->struct_size) bytes, and keeps to->struct_size: a caller compiled with an older or
 // newer header gets the fields that it knows.
 template <typename T> int fill_struct(T * to, T from, const char * what);
@@ -53,7 +58,7 @@ template <typename T> int ggml_ext::fill_struct(T * to, T from, const char * wha
     if (to == nullptr) {
         return fail(GGML_EXT_STATUS_INVALID_ARGUMENT, "%s is NULL", what);
     }
-    if (to->struct_size < sizeof(size_t)) {
+    if (!is_struct_size(to->struct_size)) {
         return fail(GGML_EXT_STATUS_INVALID_ARGUMENT, "%s->struct_size is %zu, expected sizeof(the struct)", what,
                     to->struct_size);
     }
@@ -67,7 +72,7 @@ template <typename T> int ggml_ext::read_struct(const T * from, T & to, const ch
     if (from == nullptr) {
         return fail(GGML_EXT_STATUS_INVALID_ARGUMENT, "%s is NULL", what);
     }
-    if (from->struct_size < sizeof(size_t)) {
+    if (!is_struct_size(from->struct_size)) {
         return fail(GGML_EXT_STATUS_INVALID_ARGUMENT, "%s->struct_size is %zu, expected sizeof(the struct)", what, from->struct_size);
     }
     to = T{};

@@ -120,8 +120,10 @@ TEST_CASE("CORE-1: before loading, every entry that needs ggml says so") {
     CHECK_FALSE(ggml_ext_is_attached(stock().cpu));
     const auto desc = kernel_desc();
     check_refused(ggml_ext_register_kernel(stock().cpu, &desc, nullptr), GGML_EXT_STATUS_INVALID_ARGUMENT, {"not attached"});
-    const auto short_params = ggml_ext_load_params{4, nullptr, nullptr};
-    check_refused(ggml_ext_load(&short_params), GGML_EXT_STATUS_INVALID_ARGUMENT, {"struct_size is 4"});
+    for (const size_t size : {size_t{4}, size_t{12}}) { // the latter ends within a pointer
+        const auto short_params = ggml_ext_load_params{size, "a path", nullptr};
+        check_refused(ggml_ext_load(&short_params), GGML_EXT_STATUS_INVALID_ARGUMENT, {"struct_size is", std::to_string(size).c_str()});
+    }
 }
 
 TEST_CASE("CORE-1: a struct that is filled keeps its size, and only the fields that its size covers are written") {
@@ -147,7 +149,7 @@ TEST_CASE("CORE-1: a struct that is filled keeps its size, and only the fields t
     CHECK(caller.info.tensor_size == 336);
     CHECK(caller.info.cgraph_size == 0x5a5a5a5a5a5a5a5a);
 
-    for (const size_t size : {size_t{0}, size_t{7}}) {
+    for (const size_t size : {size_t{0}, size_t{7}, size_t{12}}) {
         caller.info.struct_size = size;
         check_refused(ggml_ext_get_abi_info(&caller.info), GGML_EXT_STATUS_INVALID_ARGUMENT, {"info", "struct_size"});
     }
@@ -177,6 +179,8 @@ TEST_CASE("CORE-1: a descriptor of an older or newer caller is read as far as it
 
     desc.struct_size = 0;
     check_refused(ggml_ext_register_op(&desc, nullptr), GGML_EXT_STATUS_INVALID_ARGUMENT, {"struct_size is 0"});
+    desc.struct_size = 12;
+    check_refused(ggml_ext_register_op(&desc, nullptr), GGML_EXT_STATUS_INVALID_ARGUMENT, {"struct_size is 12"});
     desc.struct_size = offsetof(ggml_ext_op_desc, infer);
     check_refused(ggml_ext_register_op(&desc, nullptr), GGML_EXT_STATUS_INVALID_ARGUMENT, {"test.op.v1", "no infer"});
     check_refused(ggml_ext_register_op(nullptr, nullptr), GGML_EXT_STATUS_INVALID_ARGUMENT, {"desc is NULL"});
