@@ -1,6 +1,7 @@
 package org.ggmlext.ext;
 
 import java.util.List;
+import java.util.Locale;
 import org.ggmlext.Shape;
 import org.jspecify.annotations.Nullable;
 
@@ -48,8 +49,9 @@ public record Plan(
    * @param kernel the extension that computes them; null: the device's own kernels
    * @param fused whether a fusion rule replaced them
    * @param workspaceBytes scratch memory
-   * @param executed how often it was executed
-   * @param nanos time of all executions in nanoseconds; counted only while profiling is on
+   * @param executed how often it was executed, while profiling was on or off
+   * @param nanos time of the executions while {@linkplain Extensions#setProfiling profiling} was
+   *     on, all together, in nanoseconds; how many of {@code executed} those are is not counted
    */
   public record Step(
       int first,
@@ -75,9 +77,9 @@ public record Plan(
   }
 
   /**
-   * The plan as a picture, an SVG document: a box for each step with its nodes, and its time where
-   * {@linkplain Extensions#setProfiling profiling} was on. Reasons of refusals show under the
-   * mouse.
+   * The plan as a picture, an SVG document: a box for each step with its nodes, and the time of
+   * all its executions while {@linkplain Extensions#setProfiling profiling} was on. Reasons of
+   * refusals show under the mouse.
    */
   public String toSvg() {
     return PlanSvg.draw(List.of(this));
@@ -111,7 +113,7 @@ public record Plan(
       text.append(step.kernel() == null ? "native" : step.kernel());
       text.append(step.fused() ? " (fused)" : "").append(": ").append(operations(step));
       if (step.nanos() > 0) {
-        text.append("  %.1f us".formatted(step.nanos() / 1e3));
+        text.append(String.format(Locale.ROOT, "  %.1f us in all", step.nanos() / 1e3));
       }
       text.append(System.lineSeparator());
     }

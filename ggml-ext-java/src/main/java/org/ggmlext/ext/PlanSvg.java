@@ -8,7 +8,7 @@ import org.jspecify.annotations.Nullable;
 
 /** Draws plans: a panel for each, a box for each step, a line for each node. */
 final class PlanSvg {
-  private static final int WIDTH = 1120;
+  private static final int WIDTH = 1160;
   private static final int MARGIN = 24;
   private static final int LINE = 22;
   private static final int PADDING = 5;
@@ -140,7 +140,7 @@ final class PlanSvg {
     if (kernel == null) {
       return "ggml's own kernels, " + count(step.count(), "node");
     }
-    String time = step.nanos() == 0 ? "" : ", " + microseconds(step.nanos() / 1e3) + " in all";
+    String time = time(step) == 0 ? "" : ", measured ones " + microseconds(time(step)) + " in all";
     return "%s\nexecuted %s%s".formatted(kernel, count(step.executed(), "time"), time);
   }
 
@@ -148,7 +148,7 @@ final class PlanSvg {
     double time = time(step);
     if (time > 0) {
       rect(BAR, baseline - 10, Math.max(2, (int) (BAR_WIDTH * time / longest)), 12, 2, "bar");
-      text(BAR + BAR_WIDTH + 6, baseline, "time", microseconds(time));
+      text(BAR + BAR_WIDTH + 6, baseline, "time", microseconds(time) + " in all");
     }
   }
 
@@ -179,9 +179,12 @@ final class PlanSvg {
                 .collect(Collectors.joining()));
   }
 
-  /** Microseconds of one execution on the average; 0 where they were not measured. */
+  /**
+   * Microseconds of all executions that were measured, 0 where none was. How many those are is not
+   * known, so that there is no time of one.
+   */
   private static double time(Plan.Step step) {
-    return step.executed() == 0 ? 0 : step.nanos() / 1e3 / step.executed();
+    return step.nanos() / 1e3;
   }
 
   private static String type(int id) {
@@ -208,7 +211,9 @@ final class PlanSvg {
   private static String microseconds(double time) {
     return time < 1000
         ? String.format(Locale.ROOT, "%.1f µs", time)
-        : String.format(Locale.ROOT, "%.1f ms", time / 1000);
+        : time < 1e6
+            ? String.format(Locale.ROOT, "%.1f ms", time / 1e3)
+            : String.format(Locale.ROOT, "%.1f s", time / 1e6);
   }
 
   private static String cut(String text, int length) {

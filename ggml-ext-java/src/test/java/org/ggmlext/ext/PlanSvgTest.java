@@ -5,8 +5,11 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.io.StringReader;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
+import java.util.concurrent.locks.LockSupport;
 import java.util.stream.IntStream;
 import javax.xml.parsers.DocumentBuilderFactory;
+import org.ggmlext.Graph;
 import org.ggmlext.Shape;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
@@ -87,13 +90,49 @@ class PlanSvgTest {
         .isEqualTo("http://www.w3.org/2000/svg");
     assertThat(texts(svg, "text"))
         .contains("CPU", "MUL_MAT", "kq", "F32 [64, 7]", "app.swish.java", "app.mul_add")
-        .contains("12.5 µs", "25.0 µs", "fused, 2 nodes · 2.0 KiB scratch", "1 refused")
+        .contains("50.0 µs in all", "100.0 µs in all", "fused, 2 nodes · 2.0 KiB scratch", "1 refused")
         .contains(
             "5 nodes in 3 steps · planned before allocation · computed 4 times"
                 + " · workspace 2.0 KiB · 1 refusal");
     assertThat(boxes(svg, "native")).hasSize(1);
     assertThat(boxes(svg, "kernel")).hasSize(1);
     assertThat(boxes(svg, "fused")).hasSize(1);
+  }
+
+  @Test
+  @DisplayName("JAVA-7: of executions of which one was measured the plan shows the time in all")
+  void timeInAll() throws Exception {
+    float[] values = Workbench.values(4096);
+    String name = Workbench.unique("app.sqr_slowly");
+    long pauseNanos = 20_000_000;
+    Kernel kernel =
+        Kernel.builder(name, "SQR")
+            .execute(
+                execution -> {
+                  LockSupport.parkNanos(pauseNanos);
+                  for (long i = 0; i < values.length; i++) {
+                    float x = execution.src(0).getFloat(i, 0, 0, 0);
+                    execution.dst().setFloat(i, 0, 0, 0, x * x);
+                  }
+                });
+    try (Workbench bench = new Workbench()) {
+      bench.register(kernel);
+      Graph graph = bench.graph(bench.nodes.sqr(bench.input(values, values.length)));
+      for (int i = 0; i < 9; i++) {
+        bench.scheduler.compute(graph);
+      }
+      bench.ext.setProfiling(true);
+      bench.scheduler.compute(graph);
+      bench.ext.setProfiling(false);
+      Plan plan = bench.ext.plans(bench.backend).getFirst();
+      Plan.Step step = plan.stepsOf(name).getFirst();
+      assertThat(step.executed()).isEqualTo(10);
+      assertThat(step.nanos()).isGreaterThanOrEqualTo(pauseNanos);
+      String total = String.format(Locale.ROOT, "%.1f", step.nanos() / 1e6) + " ms in all";
+      assertThat(texts(parse(plan.toSvg()), "text")).contains(total);
+      assertThat(plan.toString())
+          .contains(String.format(Locale.ROOT, "%.1f us in all", step.nanos() / 1e3));
+    }
   }
 
   @Test
