@@ -7,6 +7,7 @@ import org.ggmlext.bindings.ggml_h;
 import org.ggmlext.bindings.ggml_tensor;
 import org.ggmlext.internal.LongList;
 import org.ggmlext.internal.Native;
+import org.ggmlext.internal.RefusedNodes;
 
 /**
  * What must hold before ggml is asked to compute a graph: it ends the process where it does not.
@@ -59,12 +60,12 @@ final class GraphCheck {
     for (int i = 0; i < members.size(); i++) {
       long tensor = members.get(i);
       if (Native.op(tensor) != ggml_h.GGML_OP_NONE()) {
-        supported(tensor, backends);
+        supported(graph, tensor, backends);
       }
     }
   }
 
-  private static void supported(long tensor, List<Backend> backends) {
+  private static void supported(Graph graph, long tensor, List<Backend> backends) {
     MemorySegment node = Native.tensor(tensor);
     long view = Native.viewSrc(tensor);
     long buffer = Native.buffer(view != 0 ? view : tensor);
@@ -82,17 +83,19 @@ final class GraphCheck {
         return;
       }
     }
+    List<Device> devices = backends.stream().map(Backend::device).toList();
+    RefusedNodes.Refusal refusal = RefusedNodes.explain(graph.context().handle(), node, devices);
     String what =
         "%s of type %s (node \"%s\")"
             .formatted(
-                Native.string(ggml_h.ggml_op_desc(node)),
+                refusal == null ? Native.string(ggml_h.ggml_op_desc(node)) : refusal.operator(),
                 Native.string(ggml_h.ggml_type_name(ggml_tensor.type(node))),
                 Native.name(tensor));
-    List<String> devices = backends.stream().map(backend -> backend.device().name()).toList();
     throw new GgmlException(
         anyOp
             ? "no device of %s can compute %s into the memory that its result already has"
                 .formatted(devices, what)
-            : "no device of %s can compute %s".formatted(devices, what));
+            : "no device of %s can compute %s%s"
+                .formatted(devices, what, refusal == null ? "" : ": " + refusal.reason()));
   }
 }

@@ -14,6 +14,7 @@ import org.ggmlext.Ggml;
 import org.ggmlext.GgmlException;
 import org.ggmlext.Tensor;
 import org.ggmlext.bindings.ggml_ext_h;
+import org.ggmlext.internal.RefusedNodes;
 import org.ggmlext.internal.callback.Registry;
 import org.ggmlext.internal.callback.Registry.Callback;
 import org.ggmlext.internal.load.ExtLocator;
@@ -59,6 +60,7 @@ public final class Extensions {
     if (attached == null) {
       attached = new Extensions(LayerLoader.load(ggml, ExtLocator.library(library)));
       FlightEvents.start();
+      RefusedNodes.explainBy(KernelAnswers::explain);
     }
     return attached;
   }

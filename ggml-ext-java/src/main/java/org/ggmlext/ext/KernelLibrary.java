@@ -77,7 +77,8 @@ public final class KernelLibrary {
 
   private static Registration registration(MemorySegment handle) {
     MemorySegment name = ggml_ext_h.ggml_ext_registration_name(handle);
-    return new Registration(name.reinterpret(ggml_ext_h.GGML_EXT_MAX_NAME()).getString(0), handle);
+    return new Registration(
+        name.reinterpret(ggml_ext_h.GGML_EXT_MAX_NAME()).getString(0), handle, true);
   }
 
   @Override

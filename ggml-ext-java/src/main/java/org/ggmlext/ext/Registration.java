@@ -18,18 +18,33 @@ import org.jspecify.annotations.Nullable;
  */
 public final class Registration implements AutoCloseable {
   private final String name;
+  private final boolean ofLibrary;
   private MemorySegment handle;
   private boolean enabled = true;
 
   Registration(String name, MemorySegment handle) {
+    this(name, handle, false);
+  }
+
+  /**
+   * A registration.
+   *
+   * @param ofLibrary a kernel library's
+   */
+  Registration(String name, MemorySegment handle, boolean ofLibrary) {
     this.name = name;
     this.handle = handle;
+    this.ofLibrary = ofLibrary;
     FlightEvents.opened(this);
   }
 
   /** The name of what is registered. */
   public String name() {
     return name;
+  }
+
+  boolean isOfLibrary() {
+    return ofLibrary;
   }
 
   /** Whether it has not been closed. */

@@ -85,6 +85,44 @@ class OperatorTest {
   }
 
   @Test
+  @DisplayName("OP-3: a node that no kernel takes is named with its operator and each refusal")
+  void whyNoKernel() {
+    Operator<Swish> operator = swish();
+    bench.register(operator);
+    Tensor node =
+        operator
+            .create(bench.nodes, new Swish(1), bench.input(Workbench.values(8), 8))
+            .name("swished");
+    Graph graph = bench.graph(node);
+    String what =
+        "no device of [CPU] can compute %s of type f32 (node \"swished\"): "
+            .formatted(operator.name());
+    assertThatThrownBy(() -> bench.scheduler.compute(graph))
+        .isInstanceOf(GgmlException.class)
+        .hasMessage(what + "no kernel of it is registered on CPU, or all are switched off");
+    Kernel halves =
+        Kernel.builder(Workbench.unique("test.swish.halves"), operator)
+            .supports(info -> Support.when(info.dst().is(Type.F16), "only F16"))
+            .run(task -> {});
+    Kernel fails =
+        Kernel.builder(Workbench.unique("test.swish.fails"), operator)
+            .supports(
+                info -> {
+                  throw new IllegalStateException("no idea");
+                })
+            .run(task -> {});
+    bench.register(halves);
+    bench.register(fails);
+    assertThatThrownBy(() -> bench.scheduler.compute(graph))
+        .isInstanceOf(GgmlException.class)
+        .hasMessage(
+            what
+                + "on CPU, kernel %s does not support it: only F16, ".formatted(halves.name())
+                + "kernel %s does not support it: ".formatted(fails.name())
+                + "java.lang.IllegalStateException: no idea");
+  }
+
+  @Test
   @DisplayName("OP-1: an unknown operator is refused by name")
   void unknown() {
     Operator<Swish> operator = swish();
