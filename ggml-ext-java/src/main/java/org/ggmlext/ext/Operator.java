@@ -1,11 +1,16 @@
 package org.ggmlext.ext;
 
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import java.lang.invoke.MethodHandles;
 import java.util.List;
 import java.util.Objects;
 import org.ggmlext.Context;
 import org.ggmlext.GgmlException;
 import org.ggmlext.Tensor;
+import org.ggmlext.bindings.ggml_ext_h;
+import org.ggmlext.bindings.ggml_tensor;
+import org.jspecify.annotations.Nullable;
 
 /**
  * An operation that ggml does not have. It is known once it is {@linkplain
@@ -136,6 +141,35 @@ public final class Operator<A extends Record> {
               + "(...)");
     }
     return NodeCreation.create(context, name, new byte[0], sources);
+  }
+
+  /**
+   * The attributes of a node.
+   *
+   * @return null if it is no node of this operator
+   * @throws IllegalStateException if the node's context is closed, or {@link Extensions#attach} was
+   *     not called
+   */
+  public @Nullable A attributesOf(Tensor node) {
+    if (!node.op().equals("CUSTOM")) {
+      return null;
+    }
+    Extensions.requireAttached();
+    byte[] bytes =
+        node.nativeCall(
+            tensor ->
+                OperatorNames.of(node.context().handle(), tensor).equals(name)
+                    ? attributeBytes(tensor)
+                    : null);
+    return bytes == null ? null : codec.decode(bytes);
+  }
+
+  private byte[] attributeBytes(MemorySegment tensor) {
+    long tail = ggml_tensor.op_params$layout().byteSize() - ggml_ext_h.GGML_EXT_MAX_ATTR_SIZE();
+    return tensor
+        .reinterpret(ggml_tensor.sizeof())
+        .asSlice(ggml_tensor.op_params$offset() + tail, codec.size())
+        .toArray(ValueLayout.JAVA_BYTE);
   }
 
   boolean isOfLibrary() {

@@ -77,9 +77,9 @@ public record Plan(
   }
 
   /**
-   * The plan as a picture, an SVG document: a box for each step with its nodes, and the time of
-   * all its executions while {@linkplain Extensions#setProfiling profiling} was on. Reasons of
-   * refusals show under the mouse.
+   * The plan as a picture, an SVG document: a box for each step with its nodes, and the time of all
+   * its executions while {@linkplain Extensions#setProfiling profiling} was on. Reasons of refusals
+   * show under the mouse.
    */
   public String toSvg() {
     return PlanSvg.draw(List.of(this));

@@ -123,6 +123,21 @@ class OperatorTest {
   }
 
   @Test
+  @DisplayName("OP-2: a node's attributes can be read back; nodes of others have none")
+  void attributesOf() {
+    Operator<Swish> operator = swish();
+    Operator<Swish> other = swish();
+    bench.register(operator);
+    bench.register(other);
+    Tensor x = bench.input(Workbench.values(8), 8);
+    assertThat(operator.attributesOf(operator.create(bench.nodes, new Swish(0.75f), x)))
+        .isEqualTo(new Swish(0.75f));
+    assertThat(operator.attributesOf(other.create(bench.nodes, new Swish(2), x))).isNull();
+    assertThat(operator.attributesOf(bench.nodes.sqr(x))).isNull();
+    assertThat(operator.attributesOf(x)).isNull();
+  }
+
+  @Test
   @DisplayName("OP-1: an unknown operator is refused by name")
   void unknown() {
     Operator<Swish> operator = swish();

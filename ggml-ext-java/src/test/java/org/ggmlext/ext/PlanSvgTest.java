@@ -90,7 +90,8 @@ class PlanSvgTest {
         .isEqualTo("http://www.w3.org/2000/svg");
     assertThat(texts(svg, "text"))
         .contains("CPU", "MUL_MAT", "kq", "F32 [64, 7]", "app.swish.java", "app.mul_add")
-        .contains("50.0 µs in all", "100.0 µs in all", "fused, 2 nodes · 2.0 KiB scratch", "1 refused")
+        .contains(
+            "50.0 µs in all", "100.0 µs in all", "fused, 2 nodes · 2.0 KiB scratch", "1 refused")
         .contains(
             "5 nodes in 3 steps · planned before allocation · computed 4 times"
                 + " · workspace 2.0 KiB · 1 refusal");

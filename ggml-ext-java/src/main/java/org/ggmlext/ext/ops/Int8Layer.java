@@ -1,6 +1,7 @@
 package org.ggmlext.ext.ops;
 
 import java.util.Objects;
+import java.util.Set;
 import org.ggmlext.Context;
 import org.ggmlext.GgmlException;
 import org.ggmlext.Tensor;
@@ -13,9 +14,19 @@ import org.ggmlext.Tensor;
  * @param group features that were rotated together: 1 (none), 4, 16, 64 or 256
  */
 public record Int8Layer(LinearI8 linear, int group) {
-  /** A layer of these. */
+  private static final Set<Integer> GROUPS = Set.of(1, 4, 16, 64, 256);
+
+  /**
+   * A layer of these.
+   *
+   * @throws IllegalArgumentException if the group is another number
+   */
   public Int8Layer {
     Objects.requireNonNull(linear, "linear");
+    if (!GROUPS.contains(group)) {
+      throw new IllegalArgumentException(
+          "the group is %d, expected 1, 4, 16, 64 or 256".formatted(group));
+    }
   }
 
   /**
@@ -41,8 +52,17 @@ public record Int8Layer(LinearI8 linear, int group) {
    *
    * @param packed what {@link QuantizeI8ConvRot} made of x with this layer's group
    * @param x where the output gets its sizes from
+   * @throws IllegalArgumentException if a type or shape is another, the rows were rotated in other
+   *     groups (where {@code packed} is a tensor that was written, nobody can tell), or the kernel
+   *     library is not registered
    */
   public Tensor apply(Context nodes, Tensor packed, Tensor x) {
+    int packedGroup = QuantizeI8ConvRot.groupOf(packed);
+    if (packedGroup != 0 && packedGroup != group) {
+      throw new IllegalArgumentException(
+          "the rows are packed with group %d, the layer's weights were rotated with group %d"
+              .formatted(packedGroup, group));
+    }
     Tensor y = linear.createPacked(nodes, packed, x.shape().rows());
     if (x.ne(2) == 1 && x.ne(3) == 1) {
       return y;

@@ -46,6 +46,12 @@ public final class QuantizeI8ConvRot {
     return OPERATOR.create(nodes, new Attributes(group), x);
   }
 
+  /** The group of packed rows; 0 for what is no node of this operator. */
+  static int groupOf(Tensor packed) {
+    Attributes attributes = OPERATOR.attributesOf(packed);
+    return attributes == null ? 0 : attributes.group();
+  }
+
   /**
    * Bytes of packed rows.
    *

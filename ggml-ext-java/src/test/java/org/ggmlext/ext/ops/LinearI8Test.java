@@ -240,6 +240,28 @@ class LinearI8Test {
   }
 
   @Test
+  @DisplayName("I8-2: rows that were rotated in other groups than a layer's weights are refused")
+  void refusesOtherGroups() {
+    Int8Layer layer = new Int8Layer(LinearI8.of(bench.bytes(64, N)), 16);
+    Tensor x = bench.floats(64, M);
+    Tensor other = QuantizeI8ConvRot.create(bench.nodes, x, 64);
+    assertThatThrownBy(() -> layer.apply(bench.nodes, other, x))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessage(
+            "the rows are packed with group 64, the layer's weights were rotated with group 16");
+    Tensor same = QuantizeI8ConvRot.create(bench.nodes, x, 16);
+    assertThat(bench.compute(layer.apply(bench.nodes, same, x)).getFloats())
+        .isEqualTo(bench.compute(layer.apply(bench.nodes, x)).getFloats());
+    Tensor written = bench.any(Type.I8, QuantizeI8ConvRot.packedSize(M, 64));
+    assertThat(layer.apply(bench.nodes, written, x).ne(0)).isEqualTo(N);
+    for (int group : new int[] {0, 2, 32, -4, 1024}) {
+      assertThatThrownBy(() -> new Int8Layer(layer.linear(), group))
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessage("the group is " + group + ", expected 1, 4, 16, 64 or 256");
+    }
+  }
+
+  @Test
   @DisplayName("I8-1: what is null is named")
   void namesNull() {
     LinearI8 linear = LinearI8.of(bench.any(Type.I8, 64, 8));
