@@ -21,6 +21,7 @@ public final class TensorView {
   private final long dataField;
   private final boolean writable;
   private final boolean onHost;
+  private final boolean isF32;
 
   // Replaced by every thread that finds another address; a segment's fields are final, so that a
   // racy reader sees a whole one.
@@ -31,6 +32,7 @@ public final class TensorView {
     this.dataField = struct + DATA_OFFSET;
     this.writable = writable;
     this.onHost = onHost;
+    this.isF32 = info.is(Type.F32);
   }
 
   /** Takes over the address that the tensor has now. */
@@ -119,14 +121,29 @@ public final class TensorView {
    * {@code getFloat(i, row, 0, 0)} is an element of a row that is counted over dimensions 1, 2 and
    * 3 only where the tensor is {@linkplain TensorInfo#isContiguous contiguous}; elsewhere {@link
    * #rowOffset} knows where it begins.
+   *
+   * @throws IllegalArgumentException if the tensor is of another type
    */
   public float getFloat(long i0, long i1, long i2, long i3) {
+    needF32();
     return data().get(ValueLayout.JAVA_FLOAT, offset(i0, i1, i2, i3));
   }
 
-  /** Sets an element of an F32 tensor. Bounds are those of {@link #data}. */
+  /**
+   * Sets an element of an F32 tensor. Bounds are those of {@link #data}.
+   *
+   * @throws IllegalArgumentException if the tensor is of another type
+   */
   public void setFloat(long i0, long i1, long i2, long i3, float value) {
+    needF32();
     data().set(ValueLayout.JAVA_FLOAT, offset(i0, i1, i2, i3), value);
+  }
+
+  private void needF32() {
+    if (!isF32) {
+      throw new IllegalArgumentException(
+          "getFloat and setFloat are for tensors of type F32, not " + this + ": use data()");
+    }
   }
 
   @Override

@@ -2,6 +2,7 @@ package org.ggmlext.ext;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.catchThrowable;
 
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -42,6 +43,28 @@ class KernelTest {
   private float[] onePlusTwo() {
     return bench.compute(
         bench.nodes.add(bench.input(new float[] {1, 1}, 2), bench.input(new float[] {2, 2}, 2)));
+  }
+
+  @Test
+  @DisplayName("JAVA-3: getFloat and setFloat of a tensor that is not F32 are refused by type")
+  void floatsOfOtherTypes() {
+    List<@Nullable Throwable> thrown = new ArrayList<>();
+    bench.register(
+        Kernel.builder(Workbench.unique("test.sqr.f16"), "SQR")
+            .execute(
+                execution -> {
+                  thrown.add(catchThrowable(() -> execution.src(0).getFloat(0, 0, 0, 0)));
+                  thrown.add(catchThrowable(() -> execution.dst().setFloat(0, 0, 0, 0, 1)));
+                }));
+    Tensor x = bench.inputs.newTensor(Type.F16, 4, 2).name("halves");
+    bench.inputs.allocate(bench.cpu);
+    bench.scheduler.compute(bench.graph(bench.nodes.sqr(x).name("squares")));
+    String message =
+        "getFloat and setFloat are for tensors of type F32, not \"%s\" F16 [4, 2]: use data()";
+    assertThat(thrown)
+        .allSatisfy(t -> assertThat(t).isInstanceOf(IllegalArgumentException.class))
+        .extracting(Throwable::getMessage)
+        .containsExactly(message.formatted("halves"), message.formatted("squares"));
   }
 
   @Test
