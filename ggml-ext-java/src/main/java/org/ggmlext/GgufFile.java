@@ -1,6 +1,9 @@
 package org.ggmlext;
 
 import java.lang.foreign.MemorySegment;
+import java.nio.ByteBuffer;
+import java.nio.CharBuffer;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.Collection;
 import java.util.Collections;
@@ -9,6 +12,7 @@ import java.util.Map;
 import java.util.Optional;
 import org.ggmlext.internal.GgufParser;
 import org.ggmlext.internal.MappedFile;
+import org.ggmlext.internal.Native;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -174,14 +178,22 @@ public final class GgufFile implements AutoCloseable {
 
   /**
    * Makes a tensor as the file's one of this name, without data. Give it memory ({@link
-   * Context#allocate}), then call {@link #load}.
+   * Context#allocate}), then call {@link #load}. It is named as in the file; of a name of more than
+   * 63 bytes in UTF-8, which only other writers' files have, it keeps the characters that fit.
    *
    * @throws IllegalArgumentException if there is no such tensor
    */
   public Tensor newTensor(Context context, String name) {
     StoredTensor stored = tensor(name);
-    Tensor tensor = context.newTensor(stored.type(), stored.shape());
-    return name.length() < 64 ? tensor.name(name) : tensor;
+    return context.newTensor(stored.type(), stored.shape()).name(fitting(name));
+  }
+
+  private static String fitting(String name) {
+    ByteBuffer bytes = ByteBuffer.allocate(Native.MAX_NAME - 1);
+    CharBuffer chars = CharBuffer.wrap(name);
+    // Stops in front of the character that does not fit.
+    StandardCharsets.UTF_8.newEncoder().encode(chars, bytes, true);
+    return name.substring(0, chars.position());
   }
 
   /**

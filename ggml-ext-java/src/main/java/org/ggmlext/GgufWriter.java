@@ -13,6 +13,7 @@ import java.util.List;
 import java.util.Map;
 import org.ggmlext.internal.AtomicFile;
 import org.ggmlext.internal.GgufParser;
+import org.ggmlext.internal.Native;
 
 /**
  * Writes GGUF files of version 3. Values and tensors come in the order in which they were added.
@@ -55,10 +56,16 @@ public final class GgufWriter {
    * Adds a tensor with data that stay as they are until {@link #write}.
    *
    * @return this
-   * @throws IllegalArgumentException if the name is taken, or the bytes are not those of type and
-   *     shape
+   * @throws IllegalArgumentException if the name is taken or has more than 63 bytes in UTF-8, or
+   *     the bytes are not those of type and shape
    */
   public GgufWriter add(String name, Type type, Shape shape, MemorySegment data) {
+    int nameBytes = name.getBytes(StandardCharsets.UTF_8).length;
+    if (nameBytes >= Native.MAX_NAME) {
+      throw new IllegalArgumentException(
+          "a tensor's name has at most %d bytes, as ggml reads it; \"%s\" has %d"
+              .formatted(Native.MAX_NAME - 1, name, nameBytes));
+    }
     long bytes = Math.multiplyExact(type.rowSize(shape.ne0()), shape.rows());
     if (data.byteSize() != bytes) {
       throw new IllegalArgumentException(
@@ -75,7 +82,8 @@ public final class GgufWriter {
    * Adds a copy of a tensor's data.
    *
    * @return this
-   * @throws IllegalArgumentException if the name is taken, or the tensor is not contiguous
+   * @throws IllegalArgumentException if the name is taken or has more than 63 bytes in UTF-8, or
+   *     the tensor is not contiguous
    */
   public GgufWriter add(String name, Tensor tensor) {
     if (!tensor.isContiguous()) {

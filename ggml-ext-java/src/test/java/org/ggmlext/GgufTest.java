@@ -8,6 +8,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
@@ -50,10 +51,69 @@ class GgufTest {
     return block;
   }
 
+  private static boolean ggmlReads(Path file) {
+    Ggml.load();
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment params = gguf_init_params.allocate(arena);
+      gguf_init_params.no_alloc(params, true);
+      MemorySegment gguf = gguf_h.gguf_init_from_file(arena.allocateFrom(file.toString()), params);
+      if (gguf.address() == 0) {
+        return false;
+      }
+      gguf_h.gguf_free(gguf);
+      return true;
+    }
+  }
+
   private Path write() {
     Path file = folder.resolve("model.gguf");
     example().write(file);
     return file;
+  }
+
+  @Test
+  @DisplayName("JAVA-2: tensors' names of 63 bytes are written, longer ones refused as by ggml")
+  void longNames() {
+    MemorySegment data = MemorySegment.ofArray(new float[1]);
+    String longest = "ä".repeat(31) + "x";
+    GgufWriter writer = new GgufWriter().add(longest, Type.F32, Shape.of(1), data);
+    String tooLong = "ä".repeat(32);
+    assertThatThrownBy(() -> writer.add(tooLong, Type.F32, Shape.of(1), data))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessage(
+            "a tensor's name has at most 63 bytes, as ggml reads it; \"%s\" has 64"
+                .formatted(tooLong));
+    Path file = folder.resolve("names.gguf");
+    writer.write(file);
+    assertThat(ggmlReads(file)).isTrue();
+    try (GgufFile read = GgufFile.open(file);
+        Context context = Context.forTensors(1)) {
+      assertThat(read.newTensor(context, longest).name()).isEqualTo(longest);
+    }
+  }
+
+  @Test
+  @DisplayName("JAVA-2: of another writer's longer name a tensor keeps the characters that fit")
+  void foreignNames() throws IOException {
+    Path file = folder.resolve("foreign.gguf");
+    String name = "b".repeat(61);
+    new GgufWriter()
+        .add(name, Type.F32, Shape.of(1), MemorySegment.ofArray(new float[] {5}))
+        .write(file);
+    // Three characters more, 67 bytes; the padding in front of the data gives their room.
+    byte[] bytes = Files.readAllBytes(file);
+    int at = new String(bytes, StandardCharsets.ISO_8859_1).indexOf(name) + name.length();
+    byte[] more = "a三€".getBytes(StandardCharsets.UTF_8);
+    ByteBuffer changed = ByteBuffer.allocate(bytes.length + 32).order(ByteOrder.LITTLE_ENDIAN);
+    changed.put(bytes, 0, at).put(more).put(bytes, at, bytes.length - 32 - at);
+    changed.putLong(at - name.length() - Long.BYTES, name.length() + more.length);
+    int data = (at + more.length + 24 + 31) / 32 * 32;
+    Files.write(file, Arrays.copyOf(changed.array(), data + 32));
+    assertThat(ggmlReads(file)).isFalse();
+    try (GgufFile read = GgufFile.open(file);
+        Context context = Context.forTensors(1)) {
+      assertThat(read.newTensor(context, name + "a三€").name()).isEqualTo(name + "a");
+    }
   }
 
   @Test
