@@ -100,7 +100,8 @@ class BackendTest {
     AtomicInteger asked = new AtomicInteger();
     backend.setAbort(() -> asked.incrementAndGet() > 0);
     assertThatThrownBy(() -> backend.compute(graph))
-        .isInstanceOf(GgmlException.class)
+        .isInstanceOfSatisfying(
+            GgmlException.class, aborted -> assertThat(aborted.isAborted()).isTrue())
         .hasMessageContaining("ABORTED");
     assertThat(asked).hasPositiveValue();
     StackOverflowError thrown = new StackOverflowError();

@@ -7,6 +7,7 @@ import org.jspecify.annotations.Nullable;
 /** The one place that turns the status of a compute into an exception. */
 public final class ComputeFailure {
   private static final int SUCCESS = 0;
+  private static final int ABORTED = 1;
 
   private ComputeFailure() {}
 
@@ -34,7 +35,7 @@ public final class ComputeFailure {
         switch (status) {
           case -2 -> "memory could not be allocated (GGML_STATUS_ALLOC_FAILED)";
           case -1 -> "a backend failed (GGML_STATUS_FAILED)";
-          case 1 -> "it was aborted (GGML_STATUS_ABORTED)";
+          case ABORTED -> "it was aborted (GGML_STATUS_ABORTED)";
           default -> "unknown status " + status;
         };
     Failures.Reason extension = Failures.last();
@@ -44,6 +45,8 @@ public final class ComputeFailure {
       reason += ": " + extension.message();
     }
     throw new GgmlException(
-        what + " failed: " + reason, thrown != null ? thrown : extension.cause());
+        what + " failed: " + reason,
+        thrown != null ? thrown : extension.cause(),
+        status == ABORTED);
   }
 }

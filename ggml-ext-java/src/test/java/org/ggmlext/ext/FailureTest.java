@@ -60,6 +60,20 @@ class FailureTest {
     return bench.nodes.mul(x, x);
   }
 
+  @Test
+  @DisplayName("JAVA-4: a compute that failed is told from one that was aborted")
+  void failedIsNotAborted() {
+    bench.register(
+        Kernel.builder(Workbench.unique("test.mul.throws"), "MUL")
+            .run(
+                task -> {
+                  throw new IllegalStateException("GGML_STATUS_ABORTED");
+                }));
+    assertThatThrownBy(() -> bench.compute(product()))
+        .isInstanceOfSatisfying(
+            GgmlException.class, failed -> assertThat(failed.isAborted()).isFalse());
+  }
+
   private void computesAgain() {
     assertThat(
             bench.compute(
