@@ -162,10 +162,15 @@ public final class Extensions {
    * @throws IllegalArgumentException if the name is taken on this device; what has it stays
    */
   public Registration register(Device device, GraphOptimizer optimizer) {
-    return register(device, optimizer.definition());
+    return register(device, optimizer.definition(), Registration.Kind.OPTIMIZER);
   }
 
   private static Registration register(Device device, Definition definition) {
+    return register(device, definition, Registration.Kind.OF_JAVA);
+  }
+
+  private static Registration register(
+      Device device, Definition definition, Registration.Kind kind) {
     requireAttached().requireExtended(device);
     boolean onHost = device.hasHostMemory();
     if (!onHost && definition.body() instanceof TaskBody) {
@@ -188,7 +193,7 @@ public final class Extensions {
               desc ->
                   ggml_ext_h.ggml_ext_register_kernel_ex(
                       device.handle(), desc, definition.flags(), out)));
-      return new Registration(definition.name(), out.get(ValueLayout.ADDRESS, 0));
+      return new Registration(definition.name(), out.get(ValueLayout.ADDRESS, 0), kind);
     }
   }
 

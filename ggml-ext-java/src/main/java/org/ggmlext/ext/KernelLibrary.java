@@ -78,7 +78,9 @@ public final class KernelLibrary {
   private static Registration registration(MemorySegment handle) {
     MemorySegment name = ggml_ext_h.ggml_ext_registration_name(handle);
     return new Registration(
-        name.reinterpret(ggml_ext_h.GGML_EXT_MAX_NAME()).getString(0), handle, true);
+        name.reinterpret(ggml_ext_h.GGML_EXT_MAX_NAME()).getString(0),
+        handle,
+        Registration.Kind.OF_LIBRARY);
   }
 
   @Override

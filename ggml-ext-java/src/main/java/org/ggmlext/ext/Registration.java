@@ -18,23 +18,24 @@ import org.jspecify.annotations.Nullable;
  */
 public final class Registration implements AutoCloseable {
   private final String name;
-  private final boolean ofLibrary;
+  private final Kind kind;
   private MemorySegment handle;
   private boolean enabled = true;
 
-  Registration(String name, MemorySegment handle) {
-    this(name, handle, false);
+  enum Kind {
+    OF_JAVA,
+    OPTIMIZER,
+    OF_LIBRARY
   }
 
-  /**
-   * A registration.
-   *
-   * @param ofLibrary a kernel library's
-   */
-  Registration(String name, MemorySegment handle, boolean ofLibrary) {
+  Registration(String name, MemorySegment handle) {
+    this(name, handle, Kind.OF_JAVA);
+  }
+
+  Registration(String name, MemorySegment handle, Kind kind) {
     this.name = name;
     this.handle = handle;
-    this.ofLibrary = ofLibrary;
+    this.kind = kind;
     FlightEvents.opened(this);
   }
 
@@ -43,8 +44,23 @@ public final class Registration implements AutoCloseable {
     return name;
   }
 
+  /**
+   * Whether an operator is registered: it has no counters and no switch, its kernels have.
+   *
+   * @throws IllegalStateException if the registration is closed
+   */
+  public synchronized boolean isOperator() {
+    check();
+    return statsIfKernel() == null;
+  }
+
+  /** Whether a {@link GraphOptimizer} is registered, which computes nothing itself. */
+  public boolean isOptimizer() {
+    return kind == Kind.OPTIMIZER;
+  }
+
   boolean isOfLibrary() {
-    return ofLibrary;
+    return kind == Kind.OF_LIBRARY;
   }
 
   /** Whether it has not been closed. */
@@ -61,10 +77,13 @@ public final class Registration implements AutoCloseable {
   /**
    * Counters since the registration, of a kernel or rule.
    *
+   * @throws IllegalArgumentException if an operator is registered: its kernels have counters
    * @throws IllegalStateException if the registration is closed
    */
   public synchronized KernelStats stats() {
-    check();
+    if (isOperator()) {
+      throw new IllegalArgumentException(name + " is an operator: ask its kernel's registration");
+    }
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment stats = ggml_ext_kernel_stats.allocate(arena);
       ExtStatus.check(read(stats));

@@ -52,8 +52,28 @@ public abstract sealed class Check<C extends Check<C>> permits OperatorCheck, Ru
   private boolean sameBits = true;
 
   Check(Registration registration, GraphBuilder builder) {
-    this.registration = Objects.requireNonNull(registration, "registration");
+    this.registration = requireComputing(registration);
     this.builder = Objects.requireNonNull(builder, "builder");
+  }
+
+  /**
+   * Returns what computes something.
+   *
+   * @throws IllegalArgumentException if it is an operator's or an optimiser's registration
+   */
+  static Registration requireComputing(Registration registration) {
+    Objects.requireNonNull(registration, "registration");
+    if (registration.isOptimizer()) {
+      throw new IllegalArgumentException(
+          registration.name()
+              + " is a graph optimiser, which computes nothing: give the registration of a kernel"
+              + " or rule");
+    }
+    if (registration.isOpen() && registration.isOperator()) {
+      throw new IllegalArgumentException(
+          registration.name() + " is an operator: give its kernel's registration");
+    }
+    return registration;
   }
 
   abstract C self();

@@ -31,6 +31,7 @@ public final class OperatorCheck extends Check<OperatorCheck> {
    * @param kernel the kernel's registration; its counters say whether it ran
    * @param builder makes a node of the operator, and others if it likes
    * @param reference what the graph should compute
+   * @throws IllegalArgumentException if an operator's or an optimiser's registration is given
    */
   public static OperatorCheck of(Registration kernel, GraphBuilder builder, Reference reference) {
     return new OperatorCheck(kernel, builder, reference);

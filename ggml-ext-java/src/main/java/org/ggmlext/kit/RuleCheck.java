@@ -29,6 +29,7 @@ public final class RuleCheck extends Check<RuleCheck> {
    * @param rule the registration of the rule or kernel; its counters say whether it ran
    * @param builder makes the nodes that it replaces, of built-in operations or such that other
    *     kernels compute
+   * @throws IllegalArgumentException if an operator's or an optimiser's registration is given
    */
   public static RuleCheck of(Registration rule, GraphBuilder builder) {
     return new RuleCheck(rule, builder);

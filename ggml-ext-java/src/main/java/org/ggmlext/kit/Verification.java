@@ -59,10 +59,12 @@ public record Verification(
    * @param inputs called before each run, once there is memory: writes the inputs that have none
    *     yet, and those that the graph changes
    * @throws IllegalStateException if a node has memory, or the registration is closed
-   * @throws IllegalArgumentException if an output is of a type whose elements have no single values
+   * @throws IllegalArgumentException if an output is of a type whose elements have no single
+   *     values, or an operator's or an optimiser's registration is given
    */
   public static Verification compare(
       Graph graph, Registration rule, List<Device> devices, Runnable inputs) {
+    Check.requireComputing(rule);
     List<Tensor> outputs = outputs(graph);
     boolean enabled = rule.isEnabled();
     try {

@@ -11,6 +11,7 @@ import org.ggmlext.Type;
 import org.ggmlext.ext.Capture;
 import org.ggmlext.ext.Extensions;
 import org.ggmlext.ext.FusionRule;
+import org.ggmlext.ext.GraphOptimizer;
 import org.ggmlext.ext.Kernel;
 import org.ggmlext.ext.Operator;
 import org.ggmlext.ext.OutputSpec;
@@ -53,6 +54,10 @@ final class KitBench implements AutoCloseable {
 
   Registration register(FusionRule rule) {
     return own(extensions.register(cpu, rule));
+  }
+
+  Registration register(GraphOptimizer optimizer) {
+    return own(extensions.register(cpu, optimizer));
   }
 
   static List<Input> one(Shape shape) {

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.within;
 
 import java.util.List;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.ggmlext.Backend;
 import org.ggmlext.Context;
 import org.ggmlext.Device;
@@ -14,6 +15,8 @@ import org.ggmlext.Graph;
 import org.ggmlext.Scheduler;
 import org.ggmlext.Tensor;
 import org.ggmlext.Type;
+import org.ggmlext.ext.GraphOptimizer;
+import org.ggmlext.ext.Operator;
 import org.ggmlext.ext.Registration;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.DisplayName;
@@ -39,6 +42,32 @@ class VerificationTest {
     x.setFloats(1, 2, 3, 4);
     y.setFloats(10, 20, 30, 40);
     return nodes.add(nodes.scaleBias(x, 3, 0.5f).name("scaled"), y).name("sum");
+  }
+
+  @Test
+  @DisplayName("JAVA-8, KIT-1: operators' and optimisers' registrations are refused, with help")
+  void computesNothing() {
+    Operator<KitBench.Swish> swish = KitBench.swish();
+    Registration operator = bench.register(swish);
+    Registration optimizer =
+        bench.register(GraphOptimizer.of(KitBench.unique("kit.optimizer"), view -> {}));
+    Graph graph = nodes.newGraph(16).expand(scaleAdd());
+    String help = " is an operator: give its kernel's registration";
+    assertRefused(() -> Verification.compare(graph, operator), swish.name() + help);
+    assertRefused(() -> RuleCheck.of(operator, (in, x) -> x.getFirst()), swish.name() + help);
+    assertRefused(
+        () -> OperatorCheck.of(operator, (in, x) -> x.getFirst(), x -> x.getFirst().toArray()),
+        swish.name() + help);
+    assertRefused(operator::stats, swish.name() + " is an operator: ask its kernel's registration");
+    String nothing =
+        " is a graph optimiser, which computes nothing: give the registration of a kernel or rule";
+    assertRefused(() -> Verification.compare(graph, optimizer), optimizer.name() + nothing);
+    assertRefused(
+        () -> RuleCheck.of(optimizer, (in, x) -> x.getFirst()), optimizer.name() + nothing);
+  }
+
+  private static void assertRefused(ThrowingCallable call, String message) {
+    assertThatThrownBy(call).isInstanceOf(IllegalArgumentException.class).hasMessage(message);
   }
 
   @Test
