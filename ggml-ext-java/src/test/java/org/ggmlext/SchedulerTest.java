@@ -64,6 +64,10 @@ class SchedulerTest {
       assertThat(first.getFloats()).containsExactly(9);
       scheduler.allocate(large);
       assertThat(first.isAllocated()).isFalse();
+      assertThatThrownBy(first::getFloats)
+          .isInstanceOf(IllegalStateException.class)
+          .hasMessageContaining("has no memory")
+          .hasMessageEndingWith("a scheduler's memory belongs to the graph that it allocated last");
       b.setFloats(new float[1000]);
       scheduler.compute(large);
       assertThat(second.getFloats()).hasSize(1000).containsOnly(-0f);
