@@ -69,6 +69,18 @@ class SafetensorsTest {
     }
   }
 
+  @Test
+  @DisplayName("JAVA-2: another file than safetensors is named so, with what it begins with")
+  void noSafetensors() throws IOException {
+    Path file = Files.writeString(folder.resolve("model.gguf"), "GGUF\3\0\0\0and so on");
+    assertThatThrownBy(() -> Safetensors.open(file))
+        .isInstanceOf(GgmlException.class)
+        .hasMessage(
+            file
+                + ": this is no safetensors file: it begins with 47 47 55 46 03 00 00 00"
+                + " (\"GGUF....\"), and not with the length of a header, 2 to 100000000");
+  }
+
   @ParameterizedTest(name = "{0} {1}")
   @CsvSource({
     "F64, '1', 8, F64, 1",

@@ -8,8 +8,11 @@ import com.fasterxml.jackson.core.StreamReadConstraints;
 import com.fasterxml.jackson.core.StreamReadFeature;
 import com.fasterxml.jackson.core.exc.InputCoercionException;
 import java.io.IOException;
+import java.lang.foreign.ValueLayout;
+import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Comparator;
+import java.util.HexFormat;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -52,8 +55,10 @@ public final class SafetensorsParser {
     long length = reader.readLong("the length of the header");
     if (length < 2 || length > MAX_HEADER) {
       throw reader.bad(
-          "the header has %s bytes, not 2 to %d"
-              .formatted(Long.toUnsignedString(length), MAX_HEADER));
+          "this is no safetensors file: it begins with %s, and not with the length of a header, 2"
+                  .formatted(firstBytes(file))
+              + " to "
+              + MAX_HEADER);
     }
     String header = reader.readText(length, "the header");
     dataBegin = reader.position();
@@ -63,6 +68,13 @@ public final class SafetensorsParser {
       throw new GgmlException("%s: the header is no JSON: %s".formatted(file.path(), e), e);
     }
     checkRanges(file.bytes().byteSize() - dataBegin);
+  }
+
+  private static String firstBytes(MappedFile file) {
+    byte[] first = file.bytes().asSlice(0, Long.BYTES).toArray(ValueLayout.JAVA_BYTE);
+    String hex = HexFormat.ofDelimiter(" ").formatHex(first);
+    String text = new String(first, StandardCharsets.US_ASCII);
+    return hex + " (\"" + text.replaceAll("[^ -~]", ".") + "\")";
   }
 
   /** Where the data begin. */
