@@ -24,7 +24,15 @@ public final class Pattern implements Matcher {
   /**
    * A name, and the source that it stands for; OTHER: the one beside the chain, DST: the output.
    */
-  private record Name(String name, int src) {}
+  private record Name(String name, int src) {
+    Name {
+      Objects.requireNonNull(name, "name");
+    }
+
+    boolean isNamedAs(Name other) {
+      return name.equals(other.name);
+    }
+  }
 
   private record Part(String op, List<Name> names, List<Condition> conditions) {}
 
@@ -52,7 +60,12 @@ public final class Pattern implements Matcher {
     return new Pattern(longer);
   }
 
-  /** Names a source of the last node. */
+  /**
+   * Names a source of the last node.
+   *
+   * @throws IllegalArgumentException if the source is negative, or the name is taken, as for the
+   *     other captures
+   */
   public Pattern capture(String name, int src) {
     if (src < 0) {
       throw new IllegalArgumentException("source " + src + ", expected >= 0");
@@ -76,6 +89,9 @@ public final class Pattern implements Matcher {
   }
 
   private Pattern withName(Name name) {
+    if (parts.stream().flatMap(part -> part.names().stream()).anyMatch(name::isNamedAs)) {
+      throw new IllegalArgumentException("\"" + name.name() + "\" is captured already");
+    }
     Part last = parts.getLast();
     List<Name> names = new ArrayList<>(last.names());
     names.add(name);

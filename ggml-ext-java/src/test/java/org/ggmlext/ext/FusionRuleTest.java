@@ -72,6 +72,21 @@ class FusionRuleTest {
   }
 
   @Test
+  @DisplayName("FUSE-1: a pattern that captures two tensors under one name is refused")
+  void capturedTwice() {
+    String message = "\"a\" is captured already";
+    assertThatThrownBy(() -> Pattern.start("MUL").capture("a", 0).capture("a", 1))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessage(message);
+    assertThatThrownBy(() -> MUL_ADD.captureOutput("a"))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessage(message);
+    assertThatThrownBy(() -> MUL_ADD.then("ADD").captureOther("a"))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessage(message);
+  }
+
+  @Test
   @DisplayName("FUSE-2: an intermediate with a second consumer is not fused; the plan says why")
   void secondConsumer() {
     String name = Workbench.unique("test.mul_add");
