@@ -5,6 +5,8 @@ import java.lang.foreign.SymbolLookup;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
 import org.ggmlext.Device;
 import org.ggmlext.GgmlException;
 import org.ggmlext.bindings.ggml_ext_h;
@@ -21,6 +23,11 @@ import org.ggmlext.internal.load.ExtLocator;
  */
 public final class KernelLibrary {
   private static final String INIT = "ggml_ext_kernel_library_init";
+
+  private record Place(long init, Device device) {}
+
+  /** The last registration of each library on each device. */
+  private static final Map<Place, LibraryRegistration> REGISTERED = new ConcurrentHashMap<>();
 
   private final Path path;
   private final MemorySegment init;
@@ -68,11 +75,20 @@ public final class KernelLibrary {
             slot ->
                 ggml_ext_kernel_library_init_t.invoke(
                     init, device.handle(), Stubs.ADD_REGISTRATION, MemorySegment.ofAddress(slot)));
+    Place place = new Place(init.address(), device);
     if (status != ggml_ext_h.GGML_EXT_STATUS_SUCCESS()) {
-      throw new GgmlException(
-          path + " registers nothing on " + device.name() + ": " + ExtStatus.message(status));
+      String message = ExtStatus.message(status);
+      LibraryRegistration before = REGISTERED.get(place);
+      if (status == ggml_ext_h.GGML_EXT_STATUS_DUPLICATE() && before != null && before.isOpen()) {
+        throw new GgmlException(
+            "%s is registered on %s already (%s)"
+                .formatted(path, device.name(), message.replaceFirst(" is registered.*", "")));
+      }
+      throw new GgmlException(path + " registers nothing on " + device.name() + ": " + message);
     }
-    return new LibraryRegistration(added);
+    LibraryRegistration registration = new LibraryRegistration(added);
+    REGISTERED.put(place, registration);
+    return registration;
   }
 
   private static Registration registration(MemorySegment handle) {

@@ -15,6 +15,10 @@ public final class LibraryRegistration implements AutoCloseable {
     return registrations;
   }
 
+  boolean isOpen() {
+    return registrations.stream().anyMatch(Registration::isOpen);
+  }
+
   /**
    * Withdraws them in one step. Harmless if done before.
    *

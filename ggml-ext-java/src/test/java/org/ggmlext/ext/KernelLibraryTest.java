@@ -106,11 +106,20 @@ class KernelLibraryTest {
     LibraryRegistration first = register(library);
     assertThatThrownBy(() -> bench.ext.register(bench.cpu, library))
         .isInstanceOf(GgmlException.class)
-        .hasMessageContaining("test.c.sqr");
+        .hasMessageStartingWith(folder.toString())
+        .hasMessageEndingWith(
+            "libtest-kernels.so is registered on CPU already (kernel test.c.sqr)");
     assertThat(first.registrations()).allMatch(Registration::isOpen);
     first.close();
     first.close();
     assertThat(first.registrations()).noneMatch(Registration::isOpen);
+    try (Registration _ =
+        bench.ext.register(bench.cpu, Kernel.builder("test.c.sqr", "SQR").run(task -> {}))) {
+      assertThatThrownBy(() -> bench.ext.register(bench.cpu, library))
+          .isInstanceOf(GgmlException.class)
+          .hasMessageContaining(
+              "registers nothing on CPU: kernel test.c.sqr is registered already");
+    }
     register(library);
   }
 
