@@ -9,13 +9,14 @@ import java.nio.ByteOrder;
 import java.util.Arrays;
 import java.util.List;
 import org.ggmlext.bindings.ggml_ext_h;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Turns a record into the bytes of a C struct with the same fields (little-endian, naturally
  * aligned) and back. The method handles are made once.
  */
 final class AttributeCodec<A extends Record> {
-  private record Field(Class<?> type, int offset, MethodHandle accessor) {}
+  private record Field(String name, Class<?> type, int offset, MethodHandle accessor) {}
 
   private final Class<A> type;
   private final List<Field> fields;
@@ -50,7 +51,7 @@ final class AttributeCodec<A extends Record> {
             lookup
                 .findVirtual(type, components[i].getName(), MethodType.methodType(component))
                 .asType(MethodType.methodType(Object.class, Record.class));
-        fields[i] = new Field(component, offset, accessor);
+        fields[i] = new Field(components[i].getName(), component, offset, accessor);
         end = offset + width;
         alignment = Math.max(alignment, width);
       }
@@ -116,7 +117,12 @@ final class AttributeCodec<A extends Record> {
   byte[] encode(A attributes) {
     ByteBuffer buffer = ByteBuffer.allocate(size).order(ByteOrder.LITTLE_ENDIAN);
     for (Field field : fields) {
-      put(buffer, field.offset(), read(field, attributes));
+      Object value = read(field, attributes);
+      if (value == null) {
+        throw new NullPointerException(
+            "component %s of %s is null".formatted(field.name(), type.getSimpleName()));
+      }
+      put(buffer, field.offset(), value);
     }
     return buffer.array();
   }
@@ -140,7 +146,7 @@ final class AttributeCodec<A extends Record> {
     }
   }
 
-  private static Object read(Field field, Record attributes) {
+  private static @Nullable Object read(Field field, Record attributes) {
     try {
       return (Object) field.accessor().invokeExact(attributes);
     } catch (RuntimeException | Error e) {

@@ -12,14 +12,15 @@ import org.ggmlext.bindings.ggml_ext_h;
 final class NodeCreation {
   private NodeCreation() {}
 
-  static Tensor create(Context context, String operator, byte[] attributes, Tensor... sources) {
+  static Tensor create(
+      Context context, Operator<?> operator, byte[] attributes, Tensor... sources) {
     if (sources.length > ggml_ext_h.GGML_EXT_MAX_SRC()) {
       throw new IllegalArgumentException(
-          operator + " was given " + sources.length + " sources; a node has at most 10");
+          operator.name() + " was given " + sources.length + " sources; a node has at most 10");
     }
     for (int i = 0; i < sources.length; i++) {
       if (sources[i] == null) {
-        throw new NullPointerException(operator + ": source " + i + " is null");
+        throw new NullPointerException(operator.name() + ": source " + i + " is null");
       }
     }
     Extensions.requireAttached();
@@ -28,7 +29,7 @@ final class NodeCreation {
   }
 
   private static MemorySegment create(
-      MemorySegment context, String operator, byte[] attributes, Tensor... sources) {
+      MemorySegment context, Operator<?> operator, byte[] attributes, Tensor... sources) {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment array = arena.allocate(ValueLayout.ADDRESS, Math.max(1, sources.length));
       for (int i = 0; i < sources.length; i++) {
@@ -36,15 +37,23 @@ final class NodeCreation {
       }
       MemorySegment bytes = arena.allocateFrom(ValueLayout.JAVA_BYTE, attributes);
       MemorySegment out = arena.allocate(ValueLayout.ADDRESS);
-      ExtStatus.check(
+      int status =
           ggml_ext_h.ggml_ext_op_create(
               context,
-              arena.allocateFrom(operator),
+              arena.allocateFrom(operator.name()),
               sources.length,
               array,
               bytes,
               attributes.length,
-              out));
+              out);
+      if (status == ggml_ext_h.GGML_EXT_STATUS_NOT_FOUND()) {
+        String message = ExtStatus.message(status);
+        // A library's inference may use this status, too.
+        boolean unknown = message.endsWith(" is not registered");
+        throw new IllegalArgumentException(
+            unknown ? message + ": " + operator.howToRegister() : message);
+      }
+      ExtStatus.check(status);
       return out.get(ValueLayout.ADDRESS, 0);
     }
   }

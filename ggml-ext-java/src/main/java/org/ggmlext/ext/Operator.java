@@ -24,10 +24,14 @@ import org.jspecify.annotations.Nullable;
  * @param <A> the attributes
  */
 public final class Operator<A extends Record> {
+  /** Operators of this package come with the bundled kernel libraries. */
+  private static final String SHIPPED = Operator.class.getPackageName() + ".ops";
+
   private final String name;
   private final Class<A> attributesType;
   private final AttributeCodec<A> codec;
   private final Inference<A> inference;
+  private final String howToRegister;
   private final boolean ofLibrary;
 
   private Operator(
@@ -35,11 +39,13 @@ public final class Operator<A extends Record> {
       Class<A> attributesType,
       AttributeCodec<A> codec,
       Inference<A> inference,
+      String howToRegister,
       boolean ofLibrary) {
     this.name = Objects.requireNonNull(name, "name");
     this.attributesType = attributesType;
     this.codec = codec;
     this.inference = Objects.requireNonNull(inference, "inference");
+    this.howToRegister = howToRegister;
     this.ofLibrary = ofLibrary;
   }
 
@@ -67,7 +73,12 @@ public final class Operator<A extends Record> {
   public static <A extends Record> Operator<A> of(
       String name, Class<A> attributes, MethodHandles.Lookup lookup, Inference<A> inference) {
     return new Operator<>(
-        name, attributes, AttributeCodec.of(attributes, lookup), inference, false);
+        name,
+        attributes,
+        AttributeCodec.of(attributes, lookup),
+        inference,
+        "call extensions.register(operator) first",
+        false);
   }
 
   /**
@@ -84,7 +95,16 @@ public final class Operator<A extends Record> {
         (sources, values) -> {
           throw new IllegalStateException(name + " is inferred by its library");
         };
-    return new Operator<>(name, attributes, AttributeCodec.of(attributes, lookup), none, true);
+    boolean shipped = lookup.lookupClass().getPackageName().equals(SHIPPED);
+    return new Operator<>(
+        name,
+        attributes,
+        AttributeCodec.of(attributes, lookup),
+        none,
+        shipped
+            ? "register KernelLibrary.bundled(\"cpu\") first"
+            : "register its kernel library first",
+        true);
   }
 
   /** An operator without attributes. */
@@ -123,7 +143,7 @@ public final class Operator<A extends Record> {
    */
   public Tensor create(Context context, A attributes, Tensor... sources) {
     return NodeCreation.create(
-        context, name, codec.encode(Objects.requireNonNull(attributes, "attributes")), sources);
+        context, this, codec.encode(Objects.requireNonNull(attributes, "attributes")), sources);
   }
 
   /**
@@ -138,9 +158,9 @@ public final class Operator<A extends Record> {
           name
               + " has attributes: create(context, new "
               + attributesType.getSimpleName()
-              + "(...)");
+              + "(...), sources...)");
     }
-    return NodeCreation.create(context, name, new byte[0], sources);
+    return NodeCreation.create(context, this, new byte[0], sources);
   }
 
   /**
@@ -170,6 +190,10 @@ public final class Operator<A extends Record> {
         .reinterpret(ggml_tensor.sizeof())
         .asSlice(ggml_tensor.op_params$offset() + tail, codec.size())
         .toArray(ValueLayout.JAVA_BYTE);
+  }
+
+  String howToRegister() {
+    return howToRegister;
   }
 
   boolean isOfLibrary() {

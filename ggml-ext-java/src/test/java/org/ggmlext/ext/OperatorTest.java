@@ -4,17 +4,23 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.within;
 
+import java.lang.invoke.MethodHandles;
 import org.ggmlext.Context;
+import org.ggmlext.DeviceType;
 import org.ggmlext.GgmlException;
 import org.ggmlext.Graph;
 import org.ggmlext.Tensor;
 import org.ggmlext.Type;
+import org.ggmlext.ext.ops.QuantizeI8ConvRot;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 
 class OperatorTest {
   record Swish(float beta) {}
+
+  record Attr(int n, @Nullable DeviceType mode) {}
 
   private final Workbench bench = new Workbench();
 
@@ -145,6 +151,44 @@ class OperatorTest {
     assertThatThrownBy(() -> operator.create(bench.nodes, new Swish(1), input))
         .isInstanceOf(IllegalArgumentException.class)
         .hasMessageContaining(operator.name());
+  }
+
+  @Test
+  @DisplayName("OP-1: what is not registered says how it is, of a library and shipped ones too")
+  void howToRegister() {
+    Tensor x = bench.input(Workbench.values(8), 8);
+    Operator<Swish> operator = swish();
+    assertThatThrownBy(() -> operator.create(bench.nodes, new Swish(1), x))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessage(
+            "operator \"%s\" is not registered: call extensions.register(operator) first"
+                .formatted(operator.name()));
+    Operator<Swish> ofLibrary =
+        Operator.ofLibrary("their.swish.v1", Swish.class, MethodHandles.lookup());
+    assertThatThrownBy(() -> ofLibrary.create(bench.nodes, new Swish(1), x))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessage(
+            "operator \"their.swish.v1\" is not registered: register its kernel library first");
+    assertThatThrownBy(() -> QuantizeI8ConvRot.create(bench.nodes, x, 4))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessage(
+            "operator \"sd.quantize_i8_convrot.v1\" is not registered: register"
+                + " KernelLibrary.bundled(\"cpu\") first");
+  }
+
+  @Test
+  @DisplayName("OP-1: attributes that are missing, or have a component of null, are named")
+  void attributesMissing() {
+    Operator<Swish> operator = swish();
+    assertThatThrownBy(() -> operator.create(bench.nodes))
+        .isInstanceOf(IllegalStateException.class)
+        .hasMessage(
+            operator.name() + " has attributes: create(context, new Swish(...), sources...)");
+    Operator<Attr> withMode =
+        Operator.of("test.mode.v1", Attr.class, (sources, attr) -> OutputSpec.like(sources.get(0)));
+    assertThatThrownBy(() -> withMode.create(bench.nodes, new Attr(1, null)))
+        .isInstanceOf(NullPointerException.class)
+        .hasMessage("component mode of Attr is null");
   }
 
   @Test
