@@ -69,9 +69,9 @@ final class TensorData {
     long data = Native.data(root);
     if (buffer == 0 || data == 0) {
       throw new IllegalStateException(
-          "the tensor \"%s\" (%s) has no memory: allocate its context or its graph first; a"
-              + " scheduler's memory belongs to the graph that it allocated last"
-                  .formatted(Native.name(address), tensor));
+          ("the tensor \"%s\" (%s) has no memory: allocate its context or its graph first; a"
+                  + " scheduler's memory belongs to the graph that it allocated last")
+              .formatted(Native.name(address), tensor));
     }
     long begin = data + (view != 0 ? Native.viewOffset(address) : 0);
     if (ggml_backend_h.ggml_backend_buffer_is_host(MemorySegment.ofAddress(buffer))) {

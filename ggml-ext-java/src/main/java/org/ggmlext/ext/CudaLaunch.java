@@ -112,8 +112,6 @@ public record CudaLaunch(
 
   private static boolean has(List<NodeInfo> nodes, Capture capture) {
     int node = capture.node();
-    return node >= 0
-        && node < nodes.size()
-        && (capture.src() == Capture.DST || nodes.get(node).hasSrc(capture.src()));
+    return node < nodes.size() && (capture.isOutput() || nodes.get(node).hasSrc(capture.src()));
   }
 }

@@ -6,7 +6,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.function.Predicate;
-import org.jspecify.annotations.Nullable;
+import java.util.stream.IntStream;
 
 /**
  * A chain of nodes that follow each other, each reading the output of the one before it. Immutable:
@@ -21,10 +21,17 @@ import org.jspecify.annotations.Nullable;
 public final class Pattern implements Matcher {
   private record Condition(Predicate<NodeInfo> holds, String reason) {}
 
-  /**
-   * A name, and the source that it stands for; OTHER: the one beside the chain, DST: the output.
-   */
-  private record Name(String name, int src) {
+  /** What a name stands for. */
+  private sealed interface Named {
+    record Source(int index) implements Named {}
+
+    /** The source beside the chain. */
+    record Other() implements Named {}
+
+    record Output() implements Named {}
+  }
+
+  private record Name(String name, Named named) {
     Name {
       Objects.requireNonNull(name, "name");
     }
@@ -35,8 +42,6 @@ public final class Pattern implements Matcher {
   }
 
   private record Part(String op, List<Name> names, List<Condition> conditions) {}
-
-  private static final int OTHER = -2;
 
   private final List<Part> parts;
 
@@ -70,22 +75,24 @@ public final class Pattern implements Matcher {
     if (src < 0) {
       throw new IllegalArgumentException("source " + src + ", expected >= 0");
     }
-    return withName(new Name(name, src));
+    return withName(new Name(name, new Named.Source(src)));
   }
 
   /**
-   * Names that one of the last node's two sources which is not the output of the node before it.
+   * Names that one of the last node's two sources which is not the output of the node before it. A
+   * node with more or fewer sources is no match, nor is one that has this output as both: there is
+   * no other then, and a step never computes what lies between its nodes.
    */
   public Pattern captureOther(String name) {
     if (parts.size() < 2) {
       throw new IllegalArgumentException("the first node of a pattern has no node before it");
     }
-    return withName(new Name(name, OTHER));
+    return withName(new Name(name, new Named.Other()));
   }
 
   /** Names the output of the last node. */
   public Pattern captureOutput(String name) {
-    return withName(new Name(name, Capture.DST));
+    return withName(new Name(name, new Named.Output()));
   }
 
   private Pattern withName(Name name) {
@@ -142,9 +149,13 @@ public final class Pattern implements Matcher {
           return Match.none(node + ": expected " + condition.reason());
         }
       }
-      String missing = capture(i, node, chained, part.names(), captures);
-      if (missing != null) {
-        return Match.none(node + " has no source for \"" + missing + "\"");
+      for (Name name : part.names()) {
+        switch (find(name.named(), i, node, chained)) {
+          case Found.Tensor(Capture capture) -> captures.put(name.name(), capture);
+          case Found.Nothing(String reason) -> {
+            return Match.none("%s has nothing for \"%s\": %s".formatted(node, name.name(), reason));
+          }
+        }
       }
     }
     return new Match.Nodes(parts.size(), captures);
@@ -159,17 +170,32 @@ public final class Pattern implements Matcher {
     return -1;
   }
 
-  /** Returns the name that nothing stands for, null if all do. */
-  private static @Nullable String capture(
-      int position, NodeInfo node, int chained, List<Name> names, Map<String, Capture> captures) {
-    for (Name name : names) {
-      int src = name.src() == OTHER ? 1 - chained : name.src();
-      if (src != Capture.DST && !node.hasSrc(src)) {
-        return name.name();
-      }
-      captures.put(name.name(), new Capture(position, src));
+  private sealed interface Found {
+    record Tensor(Capture capture) implements Found {}
+
+    record Nothing(String reason) implements Found {}
+  }
+
+  private static Found find(Named named, int position, NodeInfo node, int chained) {
+    return switch (named) {
+      case Named.Output _ -> new Found.Tensor(Capture.output(position));
+      case Named.Source(int index) when node.hasSrc(index) ->
+          new Found.Tensor(new Capture(position, index));
+      case Named.Source(int index) -> new Found.Nothing("no source " + index);
+      case Named.Other _ -> findOther(position, node, chained);
+    };
+  }
+
+  private static Found findOther(int position, NodeInfo node, int chained) {
+    int[] sources = IntStream.range(0, node.sourceCount()).filter(node::hasSrc).toArray();
+    if (sources.length != 2) {
+      return new Found.Nothing("expected 2 sources, the chain and another, not " + sources.length);
     }
-    return null;
+    int other = sources[0] == chained ? sources[1] : sources[0];
+    if (node.src(other).isSameTensor(node.src(chained))) {
+      return new Found.Nothing("both of its sources are the output of the node before it");
+    }
+    return new Found.Tensor(new Capture(position, other));
   }
 
   /** Such as {@code RMS_NORM -> MUL}. */

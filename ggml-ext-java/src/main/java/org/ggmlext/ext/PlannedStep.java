@@ -140,7 +140,7 @@ final class PlannedStep implements StepTarget {
 
   TensorView tensor(Capture capture) {
     NodeView node = node(capture.node());
-    return capture.src() == Capture.DST ? node.dst() : node.src(capture.src());
+    return capture.isOutput() ? node.dst() : node.src(capture.src());
   }
 
   <A extends Record> A attributes(Operator<A> operator) {

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.UnaryOperator;
 import org.ggmlext.GgmlException;
 import org.ggmlext.Graph;
 import org.ggmlext.Tensor;
@@ -202,6 +203,60 @@ class FusionRuleTest {
     bench.backend.compute(graph);
     assertThat(sum.getFloats()).containsExactly(8, 14);
     assertThat(rule.stats().executed()).isZero();
+  }
+
+  /** Says that a node of these sources is left to single kernels, and why. */
+  private void assertNoOther(String reason, float expected, UnaryOperator<Tensor[]> sources) {
+    Operator<NoAttributes> sum =
+        Operator.of(
+            Workbench.unique("test.sum.v"), (tensors, none) -> OutputSpec.like(tensors.getFirst()));
+    bench.register(sum);
+    bench.register(
+        Kernel.rows(
+            sum.name() + ".kernel",
+            sum,
+            (task, first, end) -> {
+              float value = 0;
+              for (int i = 0; i < task.node().info().sourceCount(); i++) {
+                value += task.src(i).getFloat(0, 0, 0, 0);
+              }
+              task.dst().setFloat(0, 0, 0, 0, value);
+            }));
+    String name = Workbench.unique("test.other");
+    Pattern pattern = Pattern.start("SQR").then(sum.name()).captureOther("other");
+    Registration rule =
+        bench.register(
+            FusionRule.builder(name, pattern)
+                .run(task -> task.dst().setFloat(0, 0, 0, 0, Float.NaN)));
+    Tensor x = in(3);
+    Tensor square = bench.nodes.sqr(x);
+    Tensor output = sum.create(bench.nodes, sources.apply(new Tensor[] {x, square}));
+    assertThat(bench.compute(output)).containsExactly(expected);
+    assertThat(rule.stats().executed()).isZero();
+    assertThat(bench.ext.plans(bench.backend).getFirst().refusals())
+        .anySatisfy(
+            refusal -> {
+              assertThat(refusal.kernel()).isEqualTo(name);
+              assertThat(refusal.reason()).contains("\"other\"", reason);
+            });
+  }
+
+  @Test
+  @DisplayName("JAVA-3: where nothing is the one source beside the chain, a pattern does not match")
+  void noOther() {
+    assertNoOther("not 3", 3 + 3 + 9, x -> new Tensor[] {x[0], x[0], x[1]});
+    assertNoOther("not 3", 9 + 3 + 3, x -> new Tensor[] {x[1], x[0], x[0]});
+    assertNoOther("not 1", 9, x -> new Tensor[] {x[1]});
+    assertNoOther("both", 9 + 9, x -> new Tensor[] {x[1], x[1]});
+  }
+
+  @Test
+  @DisplayName("JAVA-3: only an output that is asked for is one")
+  void captureOfOutput() {
+    assertThat(Capture.output(2).isOutput()).isTrue();
+    assertThat(new Capture(2, 0).isOutput()).isFalse();
+    assertThatThrownBy(() -> new Capture(2, -1)).isInstanceOf(IllegalArgumentException.class);
+    assertThatThrownBy(() -> new Capture(-1, 0)).isInstanceOf(IllegalArgumentException.class);
   }
 
   @Test
