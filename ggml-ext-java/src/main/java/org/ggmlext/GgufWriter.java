@@ -13,6 +13,7 @@ import java.util.List;
 import java.util.Map;
 import org.ggmlext.internal.AtomicFile;
 import org.ggmlext.internal.GgufParser;
+import org.ggmlext.internal.MappedFault;
 import org.ggmlext.internal.Native;
 
 /**
@@ -97,7 +98,8 @@ public final class GgufWriter {
    * {@code .*.part}, which takes its place when all is written; if anything fails, the old file
    * stays as it was. A symbolic link stays, and the file is written that it leads to.
    *
-   * @throws GgmlException if it cannot be written
+   * @throws GgmlException if it cannot be written, or data are those of a mapped file that was cut
+   *     short
    * @throws IllegalStateException if data are no longer accessible
    */
   public void write(Path path) {
@@ -129,9 +131,13 @@ public final class GgufWriter {
       out.int64(offset);
       offset = GgufParser.roundUp(offset + entry.getValue().data().byteSize(), alignment);
     }
-    for (Entry tensor : tensors.values()) {
+    for (Map.Entry<String, Entry> entry : tensors.entrySet()) {
       out.pad(alignment);
-      out.bytes(tensor.data());
+      try {
+        out.bytes(entry.getValue().data());
+      } catch (InternalError e) {
+        throw MappedFault.whileReading("the file with the data of \"" + entry.getKey() + "\"", e);
+      }
     }
     out.pad(alignment);
   }

@@ -17,6 +17,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.stream.IntStream;
 import org.ggmlext.internal.AtomicFile;
+import org.ggmlext.internal.MappedFault;
 import org.ggmlext.internal.SafetensorsDtype;
 
 /**
@@ -175,11 +176,7 @@ public final class SafetensorsWriter {
       try {
         write(out, entry.data());
       } catch (InternalError e) {
-        // What the VM makes of a fault in mapped memory.
-        throw new GgmlException(
-            "cannot read the data of \"%s\" any more: was the file cut short that has them? (%s)"
-                .formatted(entry.name(), e),
-            e);
+        throw MappedFault.whileReading("the file with the data of \"" + entry.name() + "\"", e);
       }
     }
   }

@@ -6,6 +6,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.function.Function;
 import org.ggmlext.bindings.ggml_h;
 import org.ggmlext.bindings.ggml_tensor;
+import org.ggmlext.internal.MappedFault;
 import org.ggmlext.internal.Native;
 import org.jspecify.annotations.Nullable;
 
@@ -302,9 +303,16 @@ public final class Tensor {
    * @param offset bytes from the tensor's begin
    * @return this
    * @throws IndexOutOfBoundsException if they reach over the tensor's {@link #byteSize}
+   * @throws GgmlException if they are those of a mapped file that was cut short; the tensor holds a
+   *     part of them then
    */
   public Tensor setBytes(long offset, MemorySegment bytes) {
-    TensorData.write(this, offset, bytes);
+    try {
+      TensorData.write(this, offset, bytes);
+    } catch (InternalError e) {
+      throw MappedFault.whileReading(
+          "the file with the bytes for \"%s\" (%s)".formatted(name(), this), e);
+    }
     return this;
   }
 

@@ -8,16 +8,22 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.nio.channels.FileChannel;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.ggmlext.bindings.gguf_h;
 import org.ggmlext.bindings.gguf_init_params;
+import org.ggmlext.ext.CudaModule;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.DisabledOnOs;
+import org.junit.jupiter.api.condition.OS;
 import org.junit.jupiter.api.io.TempDir;
 
 class GgufTest {
@@ -295,6 +301,43 @@ class GgufTest {
         .isInstanceOf(IllegalArgumentException.class);
     assertThatThrownBy(() -> GgufValue.integer(GgufType.UINT8, 256))
         .isInstanceOf(IllegalArgumentException.class);
+  }
+
+  @Test
+  @DisabledOnOs(value = OS.WINDOWS, disabledReason = "a mapped file cannot be cut short there")
+  @DisplayName("JAVA-2: a file that is cut short after it was opened is named, whoever reads it")
+  void cutShort() throws IOException {
+    int elements = 1 << 16;
+    Path path = folder.resolve("long.gguf");
+    new GgufWriter()
+        .add("w", Type.F32, Shape.of(elements), MemorySegment.ofArray(new float[elements]))
+        .write(path);
+    Device cpu = Ggml.load().device("CPU");
+    try (GgufFile file = GgufFile.open(path);
+        Context context = Context.forTensors(1)) {
+      Tensor w = file.newTensor(context, "w");
+      context.allocate(cpu);
+      MemorySegment data = file.data("w");
+      GgufWriter writer = new GgufWriter().add("w", Type.F32, Shape.of(elements), data);
+      try (FileChannel channel = FileChannel.open(path, StandardOpenOption.WRITE)) {
+        channel.truncate(4096);
+      }
+      assertCutShort(() -> file.load("w", w), path.toString());
+      assertCutShort(() -> file.getBytes("w"), path.toString());
+      assertCutShort(() -> w.setBytes(0, data), "the bytes for \"w\" (F32 [65536])");
+      Path copy = Files.writeString(folder.resolve("copy.gguf"), "old");
+      assertCutShort(() -> writer.write(copy), "the data of \"w\"");
+      assertThat(copy).hasContent("old");
+      assertCutShort(() -> CudaModule.load(cpu, data), "the image of a module");
+    }
+  }
+
+  private static void assertCutShort(ThrowingCallable read, String named) {
+    assertThatThrownBy(read)
+        .isInstanceOf(GgmlException.class)
+        .hasMessageContaining(named)
+        .hasMessageContaining("cut short")
+        .hasCauseInstanceOf(InternalError.class);
   }
 
   @Test

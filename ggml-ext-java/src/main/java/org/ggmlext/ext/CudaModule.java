@@ -18,6 +18,7 @@ import org.ggmlext.bindings.ggml_ext_cuda_function_info;
 import org.ggmlext.bindings.ggml_ext_cuda_source;
 import org.ggmlext.bindings.ggml_ext_h;
 import org.ggmlext.internal.Lifetime;
+import org.ggmlext.internal.MappedFault;
 
 /**
  * CUDA kernels in machine code for one device: compiled from source text here and now, or ahead of
@@ -87,13 +88,19 @@ public final class CudaModule implements AutoCloseable {
    * As {@link #load(Device, byte[])}.
    *
    * @param image is copied
+   * @throws GgmlException if it is in a mapped file that was cut short
    */
   public static CudaModule load(Device device, MemorySegment image) {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment bytes = image;
-      if (!image.isNative()) {
+      if (!image.isNative() || image.isMapped()) {
+        // A fault in mapped memory would end the process, were it native code that reads it.
         bytes = arena.allocate(Math.max(1, image.byteSize()), Long.BYTES);
-        bytes.copyFrom(image);
+        try {
+          bytes.copyFrom(image);
+        } catch (InternalError e) {
+          throw MappedFault.whileReading("the file with the image of a module", e);
+        }
       }
       MemorySegment address = bytes;
       return make(

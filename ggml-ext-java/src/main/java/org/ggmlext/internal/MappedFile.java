@@ -64,10 +64,7 @@ public final class MappedFile implements AutoCloseable {
     try {
       return reader.apply(bytes());
     } catch (InternalError e) {
-      // What the VM makes of a fault in mapped memory.
-      throw new GgmlException(
-          "cannot read %s any more: was it cut short after it was opened? (%s)".formatted(path, e),
-          e);
+      throw MappedFault.whileReading(path.toString(), e);
     } finally {
       lock.readLock().unlock();
     }
