@@ -1,5 +1,7 @@
 package org.ggmlext;
 
+import java.util.List;
+
 /** The types of values in the metadata of a GGUF file. */
 public enum GgufType {
   UINT8(1),
@@ -25,6 +27,18 @@ public enum GgufType {
   /** Bytes of a value; 0 for strings and arrays, which vary. */
   int byteSize() {
     return byteSize;
+  }
+
+  /** What holds a value of this type in Java. */
+  Class<?> valueClass() {
+    return switch (this) {
+      case UINT8, INT8, UINT16, INT16, UINT32, INT32, UINT64, INT64 -> Long.class;
+      case FLOAT32 -> Float.class;
+      case FLOAT64 -> Double.class;
+      case BOOL -> Boolean.class;
+      case STRING -> String.class;
+      case ARRAY -> List.class;
+    };
   }
 
   /** The value of this type in a file. */

@@ -33,16 +33,17 @@ public final class GgufWriter {
    * Sets a value.
    *
    * @return this
-   * @throws IllegalArgumentException if the key is empty, or the alignment is set to no power of
-   *     two
+   * @throws IllegalArgumentException if the key is empty, or the alignment is set to what is no
+   *     power of two up to 2<sup>30</sup> as UINT32
    */
   public GgufWriter set(String key, GgufValue value) {
     if (key.isEmpty()) {
       throw new IllegalArgumentException("a key has at least one character");
     }
-    if (key.equals(GgufParser.ALIGNMENT_KEY)
-        && !(value.type() == GgufType.UINT32 && Long.bitCount((Long) value.value()) == 1)) {
-      throw new IllegalArgumentException(key + " must be a power of two as UINT32, not " + value);
+    if (key.equals(GgufParser.ALIGNMENT_KEY) && !GgufParser.isAlignment(value)) {
+      throw new IllegalArgumentException(
+          "%s must be a power of two from 1 to %d as UINT32, not %s as %s"
+              .formatted(key, GgufParser.MAX_ALIGNMENT, value.value(), value.type()));
     }
     metadata.put(key, value);
     return this;
@@ -67,7 +68,13 @@ public final class GgufWriter {
           "a tensor's name has at most %d bytes, as ggml reads it; \"%s\" has %d"
               .formatted(Native.MAX_NAME - 1, name, nameBytes));
     }
-    long bytes = Math.multiplyExact(type.rowSize(shape.ne0()), shape.rows());
+    long bytes;
+    try {
+      bytes = Math.multiplyExact(type.rowSize(shape.ne0()), shape.rows());
+    } catch (ArithmeticException e) {
+      throw new IllegalArgumentException(
+          "\"%s\" %s %s has more bytes than a long can count".formatted(name, type, shape), e);
+    }
     if (data.byteSize() != bytes) {
       throw new IllegalArgumentException(
           "\"%s\" %s %s has %d bytes, %d are given"

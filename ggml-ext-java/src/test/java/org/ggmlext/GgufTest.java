@@ -299,8 +299,57 @@ class GgufTest {
         .hasMessageContaining("12");
     assertThatThrownBy(() -> writer.set("general.alignment", GgufValue.uint32(3)))
         .isInstanceOf(IllegalArgumentException.class);
+    assertThatThrownBy(() -> writer.add("huge", Type.F32, new Shape(1L << 61, 1, 1, 1), bytes))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageContaining("\"huge\" F32 [2305843009213693952]");
+  }
+
+  @Test
+  @DisplayName("JAVA-2: the alignments that are written are those that are read")
+  void alignments() {
+    for (long alignment : new long[] {0, 3, 1L << 31, 0xffff_ffffL}) {
+      assertThatThrownBy(
+              () -> new GgufWriter().set("general.alignment", GgufValue.uint32(alignment)))
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessageContaining("not " + alignment + " as UINT32");
+    }
+    assertThatThrownBy(() -> new GgufWriter().set("general.alignment", GgufValue.int32(64)))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageContaining("64 as INT32");
+    Path path = folder.resolve("aligned.gguf");
+    for (int alignment : new int[] {1, 8, 4096}) {
+      example().set("general.alignment", GgufValue.uint32(alignment)).write(path);
+      try (GgufFile file = GgufFile.open(path)) {
+        assertThat(file.alignment()).isEqualTo(alignment);
+        assertThat(file.getBytes("q")).isEqualTo(block());
+      }
+    }
+    // The largest one is not written: a file is filled up to it.
+    new GgufWriter().set("general.alignment", GgufValue.uint32(1 << 30));
+  }
+
+  @Test
+  @DisplayName("JAVA-2: a value that is not of its type is refused when it is made")
+  void valuesOfTheirTypes() {
     assertThatThrownBy(() -> GgufValue.integer(GgufType.UINT8, 256))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessage("256 does not fit into UINT8");
+    assertThatThrownBy(() -> GgufValue.integer(GgufType.FLOAT32, 1))
         .isInstanceOf(IllegalArgumentException.class);
+    assertThatThrownBy(() -> new GgufValue(GgufType.UINT32, "x", GgufType.UINT32))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessage("UINT32 holds a Long, not the String \"x\"");
+    assertThatThrownBy(() -> new GgufValue(GgufType.INT8, 128L, GgufType.INT8))
+        .isInstanceOf(IllegalArgumentException.class);
+    assertThatThrownBy(() -> new GgufValue(GgufType.BOOL, true, GgufType.INT8))
+        .isInstanceOf(IllegalArgumentException.class);
+    assertThatThrownBy(() -> new GgufValue(GgufType.ARRAY, List.of(1L, 2.0), GgufType.INT8))
+        .isInstanceOf(IllegalArgumentException.class);
+    assertThatThrownBy(() -> new GgufValue(GgufType.ARRAY, List.of(), GgufType.ARRAY))
+        .isInstanceOf(IllegalArgumentException.class);
+    assertThatThrownBy(() -> new GgufValue(GgufType.ARRAY, 1L, GgufType.INT8))
+        .isInstanceOf(IllegalArgumentException.class);
+    assertThat(new GgufValue(GgufType.UINT64, -1L, GgufType.UINT64).value()).isEqualTo(-1L);
   }
 
   @Test

@@ -29,6 +29,9 @@ public final class GgufParser {
   /** The alignment of the data if nothing is told. */
   public static final int DEFAULT_ALIGNMENT = 32;
 
+  /** The largest alignment of the data. */
+  public static final int MAX_ALIGNMENT = 1 << 30;
+
   private final FileReader reader;
   private final Map<String, GgufValue> metadata = new LinkedHashMap<>();
   private final Map<String, StoredTensor> tensors = new LinkedHashMap<>();
@@ -162,12 +165,21 @@ public final class GgufParser {
     if (value == null) {
       return;
     }
-    long told = value.type() == GgufType.UINT32 ? (Long) value.value() : 0;
-    if (told < 1 || told > 1 << 30 || Long.bitCount(told) != 1) {
+    if (!isAlignment(value)) {
       throw reader.bad(
-          "%s is %s, not a power of two as UINT32".formatted(ALIGNMENT_KEY, value.value()));
+          "%s is %s, not a power of two from 1 to %d as UINT32"
+              .formatted(ALIGNMENT_KEY, value.value(), MAX_ALIGNMENT));
     }
-    alignment = (int) told;
+    alignment = ((Long) value.value()).intValue();
+  }
+
+  /** Whether data can be aligned like this. */
+  public static boolean isAlignment(GgufValue value) {
+    return value.type() == GgufType.UINT32
+        && value.value() instanceof Long bytes
+        && bytes >= 1
+        && bytes <= MAX_ALIGNMENT
+        && Long.bitCount(bytes) == 1;
   }
 
   private void readTensor() {
