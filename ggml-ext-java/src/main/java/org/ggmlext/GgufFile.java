@@ -179,7 +179,8 @@ public final class GgufFile implements AutoCloseable {
   /**
    * Makes a tensor as the file's one of this name, without data. Give it memory ({@link
    * Context#allocate}), then call {@link #load}. It is named as in the file; of a name of more than
-   * 63 bytes in UTF-8, which only other writers' files have, it keeps the characters that fit.
+   * 63 bytes in UTF-8, which only other writers' files have, it keeps the characters that fit, and
+   * none from a zero character on.
    *
    * @throws IllegalArgumentException if there is no such tensor
    */
@@ -190,7 +191,8 @@ public final class GgufFile implements AutoCloseable {
 
   private static String fitting(String name) {
     ByteBuffer bytes = ByteBuffer.allocate(Native.MAX_NAME - 1);
-    CharBuffer chars = CharBuffer.wrap(name);
+    int zero = name.indexOf('\0');
+    CharBuffer chars = CharBuffer.wrap(zero < 0 ? name : name.substring(0, zero));
     // Stops in front of the character that does not fit.
     StandardCharsets.UTF_8.newEncoder().encode(chars, bytes, true);
     return name.substring(0, chars.position());

@@ -6,6 +6,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.function.Function;
 import org.ggmlext.bindings.ggml_h;
 import org.ggmlext.bindings.ggml_tensor;
+import org.ggmlext.internal.CString;
 import org.ggmlext.internal.MappedFault;
 import org.ggmlext.internal.Native;
 import org.jspecify.annotations.Nullable;
@@ -143,7 +144,7 @@ public final class Tensor {
    * Sets the name.
    *
    * @return this
-   * @throws IllegalArgumentException if it has more than 63 bytes in UTF-8
+   * @throws IllegalArgumentException if it has more than 63 bytes in UTF-8, or a zero character
    * @throws IllegalStateException if the context is closed
    */
   public Tensor name(String name) {
@@ -155,7 +156,7 @@ public final class Tensor {
     }
     try (Context.Hold _ = context.hold();
         Arena arena = Arena.ofConfined()) {
-      ggml_h.ggml_set_name(handle, arena.allocateFrom(name));
+      ggml_h.ggml_set_name(handle, CString.allocate(arena, "a tensor's name", name));
       return this;
     }
   }

@@ -71,6 +71,10 @@ class TensorTest {
     assertThat(a.name("gewicht-ß").name()).isEqualTo("gewicht-ß");
     String longest = "x".repeat(63);
     assertThat(a.name(longest).name()).isEqualTo(longest);
+    assertThatThrownBy(() -> a.name("a\0b"))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageContaining("\"a\\0b\"");
+    assertThat(a.name()).isEqualTo(longest);
     assertThatThrownBy(() -> a.name("x".repeat(64)))
         .isInstanceOf(IllegalArgumentException.class)
         .hasMessageContaining("63");

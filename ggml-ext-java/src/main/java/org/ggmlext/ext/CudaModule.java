@@ -10,13 +10,13 @@ import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Objects;
 import java.util.function.ToIntFunction;
 import org.ggmlext.Device;
 import org.ggmlext.GgmlException;
 import org.ggmlext.bindings.ggml_ext_cuda_function_info;
 import org.ggmlext.bindings.ggml_ext_cuda_source;
 import org.ggmlext.bindings.ggml_ext_h;
+import org.ggmlext.internal.CString;
 import org.ggmlext.internal.Lifetime;
 import org.ggmlext.internal.MappedFault;
 
@@ -58,11 +58,11 @@ public final class CudaModule implements AutoCloseable {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment texts = arena.allocate(ValueLayout.ADDRESS, Math.max(1, options.length));
       for (int i = 0; i < options.length; i++) {
-        texts.setAtIndex(ValueLayout.ADDRESS, i, text(arena, "option", options[i]));
+        texts.setAtIndex(ValueLayout.ADDRESS, i, CString.allocate(arena, "option", options[i]));
       }
       MemorySegment params = ggml_ext_cuda_source.allocate(arena);
       ggml_ext_cuda_source.struct_size(params, params.byteSize());
-      ggml_ext_cuda_source.text(params, text(arena, "the source", source));
+      ggml_ext_cuda_source.text(params, CString.allocate(arena, "the source", source));
       ggml_ext_cuda_source.n_options(params, options.length);
       ggml_ext_cuda_source.options(params, texts);
       return make(
@@ -137,14 +137,6 @@ public final class CudaModule implements AutoCloseable {
     }
   }
 
-  private static MemorySegment text(Arena arena, String what, String text) {
-    int zero = Objects.requireNonNull(text, what).indexOf('\0');
-    if (zero >= 0) {
-      throw new IllegalArgumentException(what + " has a zero character at index " + zero);
-    }
-    return arena.allocateFrom(text);
-  }
-
   /**
    * A kernel of the module.
    *
@@ -160,7 +152,7 @@ public final class CudaModule implements AutoCloseable {
       ggml_ext_cuda_function_info.struct_size(info, info.byteSize());
       ExtStatus.check(
           ggml_ext_h.ggml_ext_cuda_module_get_function(
-              handle, text(arena, "the function's name", name), info));
+              handle, CString.allocate(arena, "the function's name", name), info));
       return new CudaFunction(
           this,
           name,

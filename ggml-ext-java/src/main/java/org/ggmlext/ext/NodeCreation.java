@@ -7,6 +7,7 @@ import java.util.List;
 import org.ggmlext.Context;
 import org.ggmlext.Tensor;
 import org.ggmlext.bindings.ggml_ext_h;
+import org.ggmlext.internal.CString;
 
 /** Makes nodes of registered operators. */
 final class NodeCreation {
@@ -40,7 +41,7 @@ final class NodeCreation {
       int status =
           ggml_ext_h.ggml_ext_op_create(
               context,
-              arena.allocateFrom(operator.name()),
+              CString.allocate(arena, "the operator's name", operator.name()),
               sources.length,
               array,
               bytes,

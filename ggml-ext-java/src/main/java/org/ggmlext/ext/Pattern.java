@@ -19,7 +19,12 @@ import java.util.stream.IntStream;
  * }</pre>
  */
 public final class Pattern implements Matcher {
-  private record Condition(Predicate<NodeInfo> holds, String reason) {}
+  private record Condition(Predicate<NodeInfo> holds, String reason) {
+    Condition {
+      Objects.requireNonNull(holds, "condition");
+      Objects.requireNonNull(reason, "reason");
+    }
+  }
 
   /** What a name stands for. */
   private sealed interface Named {

@@ -40,7 +40,7 @@ public abstract sealed class StepBuilder<B extends StepBuilder<B, T>, T>
 
   /** What a step needs, for bodies that are lambdas; in place of {@link KernelBody#prepare}. */
   public B prepare(Preparation value) {
-    preparation = value;
+    preparation = Objects.requireNonNull(value, "value");
     return self();
   }
 
@@ -48,7 +48,7 @@ public abstract sealed class StepBuilder<B extends StepBuilder<B, T>, T>
    * Frees what prepare made, for bodies that are lambdas; in place of {@link KernelBody#destroy}.
    */
   public B destroy(Destruction value) {
-    destruction = value;
+    destruction = Objects.requireNonNull(value, "value");
     return self();
   }
 

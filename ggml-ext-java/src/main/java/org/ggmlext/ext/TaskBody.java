@@ -1,5 +1,7 @@
 package org.ggmlext.ext;
 
+import java.util.Objects;
+
 /**
  * The task form of a kernel: all of the backend's threads run it at once, each on its own share.
  */
@@ -19,6 +21,7 @@ public non-sealed interface TaskBody extends KernelBody {
    * @param rows computes rows of the output
    */
   static TaskBody rows(RowBody rows) {
+    Objects.requireNonNull(rows, "rows");
     return task -> {
       long first = task.firstRow();
       long end = task.endRow();

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.UnaryOperator;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.ggmlext.GgmlException;
 import org.ggmlext.Graph;
 import org.ggmlext.Tensor;
@@ -267,5 +268,24 @@ class FusionRuleTest {
     assertThatThrownBy(() -> Pattern.start("MUL").capture("x", -1))
         .isInstanceOf(IllegalArgumentException.class);
     assertThatThrownBy(() -> Match.nodes(0)).isInstanceOf(IllegalArgumentException.class);
+  }
+
+  @Test
+  @DisplayName("JAVA-3: nulls are refused where they are given, by name")
+  void nulls() {
+    Pattern pattern = Pattern.start("MUL").then("ADD");
+    assertNamedNull("condition", () -> pattern.where(null, "x"));
+    assertNamedNull("reason", () -> pattern.where(node -> true, null));
+    assertNamedNull("name", () -> pattern.capture(null, 0));
+    assertNamedNull("name", () -> pattern.captureOther(null));
+    assertNamedNull("name", () -> pattern.captureOutput(null));
+    assertNamedNull("rows", () -> FusionRule.builder("test.null", pattern).rows(null));
+    assertNamedNull("body", () -> FusionRule.builder("test.null", pattern).run(null));
+    assertNamedNull("value", () -> Kernel.builder("test.null", "MUL").prepare(null));
+    assertNamedNull("value", () -> Kernel.builder("test.null", "MUL").destroy(null));
+  }
+
+  private static void assertNamedNull(String name, ThrowingCallable call) {
+    assertThatThrownBy(call).isInstanceOf(NullPointerException.class).hasMessage(name);
   }
 }

@@ -304,6 +304,27 @@ class OperatorTest {
   }
 
   @Test
+  @DisplayName("JAVA-3: a name that C would cut at a zero character is refused, and it shown")
+  void zeroCharacters() {
+    Operator<NoAttributes> operator =
+        Operator.of("test.zero.v1\0x", (sources, none) -> OutputSpec.like(sources.getFirst()));
+    assertThatThrownBy(() -> bench.register(operator))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageContaining("\"test.zero.v1\\0x\"");
+    Tensor x = bench.inputs.newTensor(Type.F32, 4);
+    assertThatThrownBy(() -> operator.create(bench.nodes, x))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageContaining("\"test.zero.v1\\0x\"");
+    assertThatThrownBy(() -> bench.register(Kernel.builder("test.zero\0x", "SQR").run(task -> {})))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageContaining("\"test.zero\\0x\"");
+    assertThatThrownBy(() -> bench.register(Kernel.builder("test.zero", "SQR\0x").run(task -> {})))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageContaining("the operation of test.zero")
+        .hasMessageContaining("\"SQR\\0x\"");
+  }
+
+  @Test
   @DisplayName("JAVA-4: a source that is null is named")
   void nullSource() {
     Operator<NoAttributes> operator =

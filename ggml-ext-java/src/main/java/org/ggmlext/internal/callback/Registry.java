@@ -9,6 +9,7 @@ import java.util.function.ToIntFunction;
 import org.ggmlext.bindings.ggml_ext_h;
 import org.ggmlext.bindings.ggml_ext_kernel_desc;
 import org.ggmlext.bindings.ggml_ext_op_desc;
+import org.ggmlext.internal.CString;
 import org.jspecify.annotations.Nullable;
 
 /** Hands Java objects to C: gives them a number, and fills the descriptors with the stubs. */
@@ -30,6 +31,7 @@ public final class Registry {
    *
    * @param register gives the status; unless it is success, the object is forgotten again
    * @return that status
+   * @throws IllegalArgumentException if the name has a zero character
    */
   public static int operator(
       OperatorTarget target,
@@ -41,7 +43,7 @@ public final class Registry {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment desc = ggml_ext_op_desc.allocate(arena);
       ggml_ext_op_desc.struct_size(desc, desc.byteSize());
-      ggml_ext_op_desc.name(desc, arena.allocateFrom(name));
+      ggml_ext_op_desc.name(desc, CString.allocate(arena, "the operator's name", name));
       ggml_ext_op_desc.attrs_size(desc, attributesSize);
       ggml_ext_op_desc.infer(desc, Stubs.INFER);
       ggml_ext_op_desc.user_data(desc, MemorySegment.ofAddress(slot));
@@ -60,6 +62,7 @@ public final class Registry {
    *
    * @param register gives the status; unless it is success, the object is forgotten again
    * @return that status
+   * @throws IllegalArgumentException if a name has a zero character
    */
   public static int kernel(
       KernelTarget target,
@@ -73,9 +76,9 @@ public final class Registry {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment desc = ggml_ext_kernel_desc.allocate(arena);
       ggml_ext_kernel_desc.struct_size(desc, desc.byteSize());
-      ggml_ext_kernel_desc.name(desc, arena.allocateFrom(name));
+      ggml_ext_kernel_desc.name(desc, CString.allocate(arena, "the name", name));
       if (op != null) {
-        ggml_ext_kernel_desc.op(desc, arena.allocateFrom(op));
+        ggml_ext_kernel_desc.op(desc, CString.allocate(arena, "the operation of " + name, op));
       }
       ggml_ext_kernel_desc.priority(desc, priority);
       ggml_ext_kernel_desc.user_data(desc, MemorySegment.ofAddress(slot));
