@@ -4,6 +4,7 @@ import java.lang.foreign.MemorySegment;
 import java.util.List;
 import java.util.function.Supplier;
 import org.ggmlext.Backend;
+import org.ggmlext.internal.callback.Failures;
 
 /** Who is told of computes: nobody, until the extension layer is attached. */
 public final class ComputeWatch {
@@ -41,6 +42,7 @@ public final class ComputeWatch {
 
   /** A compute begins. */
   public static Span begin() {
+    Failures.beginSeries();
     return watcher.get();
   }
 }

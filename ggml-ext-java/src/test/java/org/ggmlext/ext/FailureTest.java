@@ -5,8 +5,11 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowable;
 
 import java.io.ByteArrayOutputStream;
+import java.io.IOException;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Supplier;
@@ -26,6 +29,7 @@ import org.junit.jupiter.params.provider.MethodSource;
  */
 class FailureTest {
   private static final int WARM = 20_000;
+  private static final int MANY = 600;
 
   private final Workbench bench = new Workbench();
 
@@ -37,7 +41,7 @@ class FailureTest {
   static Stream<Named<Supplier<Throwable>>> throwables() {
     return Stream.of(
         Named.of("RuntimeException", () -> new IllegalStateException("kernel says no")),
-        Named.of("checked exception", () -> new java.io.IOException("kernel says no")),
+        Named.of("checked exception", () -> new IOException("kernel says no")),
         Named.of("OutOfMemoryError", () -> new OutOfMemoryError("kernel says no")),
         Named.of("StackOverflowError", FailureTest::overflow));
   }
@@ -132,6 +136,68 @@ class FailureTest {
     }
     assertThatThrownBy(() -> bench.scheduler.compute(graph)).cause().isSameAs(thrown);
     computesAgain();
+  }
+
+  /** A graph of more nodes than failures are kept. */
+  private Graph manyNodes() {
+    Tensor node = bench.input(new float[] {1}, 1);
+    for (int i = 0; i < MANY; i++) {
+      node = bench.nodes.sqr(node);
+    }
+    return bench.nodes.newGraph(2 * MANY).expand(node.asOutput());
+  }
+
+  @Test
+  @DisplayName("JAVA-4: the first of many failures is the cause, however many nobody asked for")
+  void firstOfMany() {
+    bench.register(
+        Kernel.builder(Workbench.unique("test.sqr.unsupported"), "SQR")
+            .supports(
+                node -> {
+                  throw new IllegalStateException("nobody asks");
+                })
+            .run(task -> {}));
+    for (int i = 0; i < 2; i++) {
+      bench.scheduler.compute(manyNodes());
+    }
+    List<Throwable> thrown = new ArrayList<>();
+    Registration matcher =
+        bench.register(
+            FusionRule.builder(
+                    Workbench.unique("test.sqr.match"),
+                    "SQR",
+                    nodes -> {
+                      thrown.add(new IOException("match " + thrown.size()));
+                      throw (IOException) thrown.getLast();
+                    })
+                .run(task -> {}));
+    // One that is planned before, and never computed.
+    bench.scheduler.allocate(manyNodes());
+    assertFirstIsCause(thrown);
+    assertFirstIsCause(thrown);
+    matcher.close();
+    bench.register(
+        Kernel.builder(Workbench.unique("test.sqr.prepare"), "SQR")
+            .prepare(
+                context -> {
+                  thrown.add(new IOException("prepare " + thrown.size()));
+                  throw (IOException) thrown.getLast();
+                })
+            .run(task -> {}));
+    assertFirstIsCause(thrown);
+    assertFirstIsCause(thrown);
+  }
+
+  private void assertFirstIsCause(List<Throwable> thrown) {
+    thrown.clear();
+    Graph graph = manyNodes();
+    assertThatThrownBy(() -> bench.scheduler.compute(graph))
+        .isInstanceOf(GgmlException.class)
+        .cause()
+        .isSameAs(thrown.getFirst());
+    assertThat(thrown).hasSizeGreaterThan(256);
+    // The plan is still there, and so is why it failed.
+    assertThatThrownBy(() -> bench.scheduler.compute(graph)).cause().isSameAs(thrown.getFirst());
   }
 
   @Test

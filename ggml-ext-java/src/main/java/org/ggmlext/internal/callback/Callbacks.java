@@ -43,7 +43,7 @@ final class Callbacks {
       OPERATORS.get(userData).infer(count, sources, attributes, output);
       return SUCCESS;
     } catch (Throwable e) {
-      return Failures.raise(e);
+      return Failures.raise("infer", userData, e);
     }
   }
 
@@ -51,7 +51,7 @@ final class Callbacks {
     try {
       return answer(KERNELS.get(userData).supports(node));
     } catch (Throwable e) {
-      return failedQuery(userData, "supports", e);
+      return failedQuery(userData, "supports", 0, e);
     }
   }
 
@@ -59,7 +59,7 @@ final class Callbacks {
     try {
       return answer(KERNELS.get(userData).preferred(node));
     } catch (Throwable e) {
-      return failedQuery(userData, "preferred", e);
+      return failedQuery(userData, "preferred", 0, e);
     }
   }
 
@@ -75,7 +75,7 @@ final class Callbacks {
     try {
       return KERNELS.get(userData).match(graph, first);
     } catch (Throwable e) {
-      return failedQuery(userData, "match", e);
+      return failedQuery(userData, "match", first, e);
     }
   }
 
@@ -84,12 +84,12 @@ final class Callbacks {
       KERNELS.get(userData).optimize(graph);
       return SUCCESS;
     } catch (Throwable e) {
-      failedQuery(userData, "optimize", e);
+      failedQuery(userData, "optimize", 0, e);
       return FAILED;
     }
   }
 
-  private static int failedQuery(long userData, String what, Throwable failure) {
+  private static int failedQuery(long userData, String what, int node, Throwable failure) {
     try {
       if (FAILED_QUERIES.add(userData)) {
         LOG.error("{}: {} failed", KERNELS.find(userData), what, failure);
@@ -99,7 +99,7 @@ final class Callbacks {
     } catch (Throwable e) {
       // As in logLine.
     }
-    Failures.raise(failure);
+    Failures.raise(what, userData, node, failure);
     return QUERY_FAILED;
   }
 
@@ -109,7 +109,7 @@ final class Callbacks {
       Raw.putLong(prepared + PREPARED_STATE, STEPS.add(step));
       return SUCCESS;
     } catch (Throwable e) {
-      return Failures.raise(e);
+      return Failures.raise("prepare", userData, e);
     }
   }
 
@@ -118,7 +118,7 @@ final class Callbacks {
       STEPS.get(Raw.getLong(params + STATE)).run(params, phase, ith, nth);
       return SUCCESS;
     } catch (Throwable e) {
-      return Failures.raise(e);
+      return Failures.raise("run", userData, e);
     }
   }
 
@@ -127,7 +127,7 @@ final class Callbacks {
       STEPS.get(Raw.getLong(params + STATE)).execute(params);
       return SUCCESS;
     } catch (Throwable e) {
-      return Failures.raise(e);
+      return Failures.raise("execute", userData, e);
     }
   }
 
@@ -178,7 +178,7 @@ final class Callbacks {
       COLLECTORS.get(context).accept(registration);
       return SUCCESS;
     } catch (Throwable e) {
-      return Failures.raise(e);
+      return Failures.raise("add registration", context, e);
     }
   }
 

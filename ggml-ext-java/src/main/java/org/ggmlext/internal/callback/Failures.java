@@ -12,6 +12,11 @@ import org.jspecify.annotations.Nullable;
 /**
  * What happens to a {@link Throwable} at the border. C gets a failed status and a message that ends
  * with a number; wherever C takes the message, the number leads back to the object.
+ *
+ * <p>A callback may fail for each node of a large graph, and C reports the first failure. So the
+ * first ones of series are kept apart from the others, which do not push them out. A series are the
+ * failures of one callback on one thread, until somebody asks why a call failed, a compute begins,
+ * or the callback goes through a graph once more. All that is kept is bounded, asked for or not.
  */
 public final class Failures {
   private static final int KEPT = 256;
@@ -20,15 +25,32 @@ public final class Failures {
   private static final MemorySegment NO_MESSAGE =
       Arena.global().allocateFrom("a Java callback failed, and so did making its message");
 
-  private static final Map<Long, Throwable> RECENT =
-      new LinkedHashMap<>() {
-        private static final long serialVersionUID = 1L;
+  /** The last entries that were added. */
+  private static final class Last<K, V> extends LinkedHashMap<K, V> {
+    private static final long serialVersionUID = 1L;
 
-        @Override
-        protected boolean removeEldestEntry(Map.Entry<Long, Throwable> eldest) {
-          return size() > KEPT;
-        }
-      };
+    @Override
+    protected boolean removeEldestEntry(Map.Entry<K, V> eldest) {
+      return size() > KEPT;
+    }
+  }
+
+  /**
+   * Who fails.
+   *
+   * @param callback which one, such as {@code match}
+   * @param target number of the object that has it
+   */
+  private record Source(long thread, String callback, long target) {}
+
+  /** Guards everything below. */
+  private static final Object LOCK = new Object();
+
+  private static final Map<Long, Throwable> FIRST = new Last<>();
+  private static final Map<Long, Throwable> OTHERS = new Last<>();
+
+  /** Where in the graph a series is. */
+  private static final Map<Source, Integer> SERIES = new Last<>();
 
   private static long count;
   private static volatile boolean loaded;
@@ -40,20 +62,40 @@ public final class Failures {
     loaded = true;
   }
 
-  /** Tells C of a failure; returns the status. Throws nothing, whatever state the VM is in. */
-  static int raise(Throwable failure) {
+  /** As {@link #raise(String, long, int, Throwable)}, of a callback that goes through no graph. */
+  static int raise(String callback, long target, Throwable failure) {
+    return raise(callback, target, 0, failure);
+  }
+
+  /**
+   * Tells C of a failure; returns the status. Throws nothing, whatever state the VM is in.
+   *
+   * @param callback which one failed
+   * @param target number of the object that has it
+   * @param node of the graph that it goes through; a lower one than before begins a series
+   */
+  static int raise(String callback, long target, int node, Throwable failure) {
     try {
-      setError(failure + " [#" + keep(failure) + "]");
+      Source source = new Source(Thread.currentThread().threadId(), callback, target);
+      setError(failure + " [#" + keep(source, node, failure) + "]");
     } catch (Throwable e) {
       ggml_ext_h.ggml_ext_set_error(NO_MESSAGE);
     }
     return ggml_ext_h.GGML_EXT_STATUS_FAILED();
   }
 
-  private static long keep(Throwable failure) {
-    synchronized (RECENT) {
-      RECENT.put(++count, failure);
+  private static long keep(Source source, int node, Throwable failure) {
+    synchronized (LOCK) {
+      Integer before = SERIES.put(source, node);
+      (before == null || node < before ? FIRST : OTHERS).put(++count, failure);
       return count;
+    }
+  }
+
+  /** What fails from now on belongs to another compute or call than what failed before. */
+  public static void beginSeries() {
+    synchronized (LOCK) {
+      SERIES.clear();
     }
   }
 
@@ -82,12 +124,15 @@ public final class Failures {
       return new Reason("", null);
     }
     ggml_ext_h.ggml_ext_set_error(EMPTY);
+    beginSeries();
     Matcher numbered = NUMBERED.matcher(message);
     if (!numbered.matches()) {
       return new Reason(message, null);
     }
-    synchronized (RECENT) {
-      return new Reason(numbered.group(1), RECENT.get(Long.valueOf(numbered.group(2))));
+    Long number = Long.valueOf(numbered.group(2));
+    synchronized (LOCK) {
+      Throwable first = FIRST.get(number);
+      return new Reason(numbered.group(1), first != null ? first : OTHERS.get(number));
     }
   }
 }
