@@ -12,6 +12,7 @@ import org.ggmlext.internal.ComputeWatch;
 import org.ggmlext.internal.CpuControl;
 import org.ggmlext.internal.Lifetime;
 import org.ggmlext.internal.Native;
+import org.ggmlext.internal.callback.Computing;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -84,7 +85,8 @@ public final class Backend implements AutoCloseable {
    * @return this
    * @throws IllegalArgumentException if it is less than 1
    * @throws UnsupportedOperationException if this is no CPU backend
-   * @throws IllegalStateException if the backend is closed
+   * @throws IllegalStateException if the backend is closed, or this is called from within a compute
+   *     of it
    */
   public Backend threads(int threads) {
     if (threads < 1) {
@@ -111,7 +113,8 @@ public final class Backend implements AutoCloseable {
    * @param abort null: never give up
    * @return this
    * @throws UnsupportedOperationException if the backend cannot be asked to stop
-   * @throws IllegalStateException if the backend is closed
+   * @throws IllegalStateException if the backend is closed, or this is called from within a compute
+   *     of it
    */
   public Backend setAbort(@Nullable BooleanSupplier abort) {
     if (cpu == null) {
@@ -131,8 +134,8 @@ public final class Backend implements AutoCloseable {
    *
    * @throws GgmlException if the compute fails, or the device cannot compute one of the nodes
    * @throws IllegalArgumentException if an input holds a row index that is out of range
-   * @throws IllegalStateException if the backend or a context of the graph's tensors is closed, or
-   *     a tensor has no memory
+   * @throws IllegalStateException if the backend or a context of the graph's tensors is closed, a
+   *     tensor has no memory, or this is called from within a compute of this backend
    */
   public void compute(Graph graph) {
     beginExclusive();
@@ -219,7 +222,26 @@ public final class Backend implements AutoCloseable {
 
   private void beginExclusive() {
     lifetime.begin();
-    lock.lock();
+    try {
+      checkOutside();
+      lock.lock();
+    } catch (RuntimeException | Error e) {
+      lifetime.end();
+      throw e;
+    }
+  }
+
+  /**
+   * Throws within a compute of this backend: on the thread that computes, whose state would change
+   * beneath it, and on the others that run its kernels, which would wait for their own end.
+   *
+   * @throws IllegalStateException if this is called by a callback of a compute of this backend
+   */
+  void checkOutside() {
+    if (lock.isHeldByCurrentThread() || Computing.on(handle)) {
+      throw new IllegalStateException(
+          "the backend %s cannot be used by a callback of its own compute".formatted(this));
+    }
   }
 
   private void endExclusive() {

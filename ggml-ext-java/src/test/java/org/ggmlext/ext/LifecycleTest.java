@@ -2,9 +2,14 @@ package org.ggmlext.ext;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.catchThrowable;
 
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.List;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -15,6 +20,7 @@ import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.ggmlext.Backend;
 import org.ggmlext.Context;
 import org.ggmlext.Ggml;
+import org.ggmlext.GgmlException;
 import org.ggmlext.Graph;
 import org.ggmlext.Scheduler;
 import org.ggmlext.Tensor;
@@ -245,6 +251,88 @@ class LifecycleTest {
           .isInstanceOf(IllegalStateException.class)
           .hasMessageContaining("closed");
     }
+  }
+
+  /** Uses the backend in all ways that wait for its compute, and keeps what they throw. */
+  private void useBackend(Graph graph, Collection<Throwable> thrown) {
+    for (ThrowingCallable use :
+        List.<ThrowingCallable>of(
+            () -> bench.backend.threads(1),
+            () -> bench.backend.setAbort(null),
+            () -> bench.backend.compute(graph))) {
+      Throwable refusal = catchThrowable(use);
+      thrown.add(refusal == null ? new AssertionError("not refused") : refusal);
+    }
+  }
+
+  @Test
+  @Timeout(value = 100, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+  @DisplayName("JAVA-2: a kernel that uses the backend that it runs for is refused, on all threads")
+  void backendWithinItsCompute() {
+    Collection<Throwable> thrown = new ConcurrentLinkedQueue<>();
+    Tensor a = bench.input(new float[] {5}, 1);
+    Tensor inner = bench.inputs.neg(a);
+    bench.inputs.allocate(bench.cpu);
+    Graph graph = bench.inputs.newGraph(4).expand(inner);
+    Set<Thread> threads = ConcurrentHashMap.newKeySet();
+    Backend other = bench.cpu.newBackend().threads(1);
+    bench.atEnd(other::close);
+    bench.register(
+        Kernel.builder(Workbench.unique("test.mul.uses"), "MUL")
+            .run(
+                task -> {
+                  threads.add(Thread.currentThread());
+                  useBackend(graph, thrown);
+                  if (task.ith() == task.nth() - 1) {
+                    // Another one is none of its business, and changes nothing about that.
+                    other.compute(graph);
+                    task.dst().setFloat(0, 0, 0, 0, 7);
+                  }
+                  useBackend(graph, thrown);
+                }));
+    bench.register(
+        Kernel.builder(Workbench.unique("test.sqr.uses"), "SQR")
+            .execute(
+                execution -> {
+                  execution.parallel((ith, nth) -> useBackend(graph, thrown));
+                  execution.dst().setFloat(0, 0, 0, 0, execution.src(0).getFloat(0, 0, 0, 0) + 1);
+                }));
+    int count = bench.backend.threads();
+    Tensor x = bench.input(new float[] {2}, 1);
+    assertThat(bench.compute(bench.nodes.sqr(bench.nodes.mul(x, x)))).containsExactly(8);
+    assertThat(threads).hasSize(count);
+    assertThat(thrown)
+        .hasSize(3 * (2 + 1) * count)
+        .allSatisfy(
+            e ->
+                assertThat(e)
+                    .isInstanceOf(IllegalStateException.class)
+                    .hasMessageContaining("%s cannot be used by a callback", bench.backend));
+    assertThat(inner.getFloats()).containsExactly(-5);
+    // Afterwards it can.
+    assertThat(bench.backend.threads(1).threads()).isEqualTo(1);
+    a.setFloats(6);
+    bench.backend.compute(graph);
+    assertThat(inner.getFloats()).containsExactly(-6);
+  }
+
+  @Test
+  @Timeout(value = 100, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+  @DisplayName(
+      "JAVA-2: an abort callback that uses its backend aborts the compute by what is thrown")
+  void backendWithinItsAbort() {
+    Tensor a = bench.input(new float[] {5}, 1);
+    Tensor inner = bench.inputs.neg(a);
+    bench.inputs.allocate(bench.cpu);
+    Graph graph = bench.inputs.newGraph(4).expand(inner);
+    bench.backend.setAbort(() -> bench.backend.threads(1).isClosed());
+    assertThatThrownBy(() -> bench.backend.compute(graph))
+        .isInstanceOf(GgmlException.class)
+        .cause()
+        .isInstanceOf(IllegalStateException.class)
+        .hasMessageContaining("cannot be used by a callback");
+    bench.backend.setAbort(null).compute(graph);
+    assertThat(inner.getFloats()).containsExactly(-5);
   }
 
   @Test

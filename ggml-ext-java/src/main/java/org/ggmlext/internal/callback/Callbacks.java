@@ -17,7 +17,7 @@ import org.slf4j.LoggerFactory;
 final class Callbacks {
   static final Slots<KernelTarget> KERNELS = new Slots<>("kernel");
   static final Slots<OperatorTarget> OPERATORS = new Slots<>("operator");
-  static final Slots<ParallelTarget> PARALLEL = new Slots<>("parallel call");
+  static final Slots<Parallel> PARALLEL = new Slots<>("parallel call");
   static final Slots<LongConsumer> COLLECTORS = new Slots<>("collector of registrations");
   static final Slots<StepTarget> STEPS = new Slots<>("planned step");
 
@@ -33,10 +33,14 @@ final class Callbacks {
   private static final int YES = 1;
   private static final int NO = 0;
   private static final int QUERY_FAILED = -1;
+  private static final long BACKEND = ggml_ext_exec_params.backend$offset();
   private static final long STATE = ggml_ext_exec_params.state$offset();
   private static final long PREPARED_STATE = ggml_ext_prepared.state$offset();
 
   private Callbacks() {}
+
+  /** A call of the parallel service, by a kernel that runs for a {@code ggml_backend_t}. */
+  record Parallel(ParallelTarget target, long backend) {}
 
   static int infer(int count, long sources, long attributes, long output, long userData) {
     try {
@@ -115,7 +119,12 @@ final class Callbacks {
 
   static int run(long params, int phase, int ith, int nth, long userData) {
     try {
-      STEPS.get(Raw.getLong(params + STATE)).run(params, phase, ith, nth);
+      Computing thread = Computing.begin(Raw.getLong(params + BACKEND));
+      try {
+        STEPS.get(Raw.getLong(params + STATE)).run(params, phase, ith, nth);
+      } finally {
+        thread.end();
+      }
       return SUCCESS;
     } catch (Throwable e) {
       return Failures.raise("run", userData, e);
@@ -124,7 +133,12 @@ final class Callbacks {
 
   static int execute(long params, long userData) {
     try {
-      STEPS.get(Raw.getLong(params + STATE)).execute(params);
+      Computing thread = Computing.begin(Raw.getLong(params + BACKEND));
+      try {
+        STEPS.get(Raw.getLong(params + STATE)).execute(params);
+      } finally {
+        thread.end();
+      }
       return SUCCESS;
     } catch (Throwable e) {
       return Failures.raise("execute", userData, e);
@@ -160,15 +174,20 @@ final class Callbacks {
   }
 
   static int parallelTask(long context, int ith, int nth) {
-    ParallelTarget target = PARALLEL.find(context);
-    if (target == null) {
+    Parallel call = PARALLEL.find(context);
+    if (call == null) {
       return FAILED;
     }
     try {
-      target.run(ith, nth);
+      Computing thread = Computing.begin(call.backend());
+      try {
+        call.target().run(ith, nth);
+      } finally {
+        thread.end();
+      }
       return SUCCESS;
     } catch (Throwable e) {
-      target.failed(e);
+      call.target().failed(e);
       return FAILED;
     }
   }

@@ -110,7 +110,7 @@ public final class Registry {
    * @return what {@code call} returns, a status
    */
   public static int parallel(ParallelTarget target, LongToIntFunction call) {
-    long slot = Callbacks.PARALLEL.add(target);
+    long slot = Callbacks.PARALLEL.add(new Callbacks.Parallel(target, Computing.backend()));
     try {
       return call.applyAsInt(slot);
     } finally {
