@@ -144,6 +144,7 @@ public final class Scheduler implements AutoCloseable {
   }
 
   private void reserveHeld(Graph graph) {
+    placeUnread(graph);
     give(graph, () -> ggml_backend_h.ggml_backend_sched_reserve(handle, graph.kept())).take();
   }
 
@@ -170,6 +171,7 @@ public final class Scheduler implements AutoCloseable {
       // Where ggml gets no memory while it allocates, it ends the process; reserving may fail.
       reserveHeld(graph);
     }
+    placeUnread(graph);
     assigned.forEach(
         (tensor, backend) -> {
           if (graph.contains(tensor)) {
@@ -179,6 +181,30 @@ public final class Scheduler implements AutoCloseable {
         });
     storage =
         give(graph, () -> ggml_backend_h.ggml_backend_sched_alloc_graph(handle, graph.kept()));
+  }
+
+  /**
+   * ggml puts a leaf where a node runs that reads it. Where views alone do, which run nowhere, it
+   * finds no backend and ends the process. Such a leaf goes where what reads the view likely runs.
+   */
+  private void placeUnread(Graph graph) {
+    UnreadLeaves.of(graph)
+        .forEach(
+            (leaf, reader) ->
+                ggml_backend_h.ggml_backend_sched_set_tensor_backend(
+                    handle, Native.tensor(leaf), preferred(reader).kept()));
+  }
+
+  /** The first backend that supports a node; the first one for 0. */
+  private Backend preferred(long node) {
+    return backends.stream()
+        .filter(
+            backend ->
+                node == 0
+                    || ggml_backend_h.ggml_backend_dev_supports_op(
+                        backend.device().handle(), Native.tensor(node)))
+        .findFirst()
+        .orElse(backends.getLast());
   }
 
   private GraphStorage give(Graph graph, GraphStorage.Giver giver) {

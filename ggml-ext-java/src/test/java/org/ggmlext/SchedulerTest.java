@@ -162,6 +162,32 @@ class SchedulerTest {
   }
 
   @Test
+  @DisplayName("JAVA-2: what only views read, or nothing, gets memory, and is computed with")
+  void unread() {
+    Tensor a = context.newTensor(Type.F32, 2, 3);
+    Tensor b = context.newTensor(Type.F32, 4);
+    Tensor c = context.newTensor(Type.F32, 2);
+    Tensor view = context.view1d(a, 2, 8);
+    Tensor transposed = context.transpose(a);
+    Tensor square = context.sqr(context.view1d(b, 2, 8)).asOutput();
+    scheduler.allocate(context.newGraph(8).expand(view));
+    assertThat(a.isAllocated()).isTrue();
+    scheduler.reset();
+    Graph graph = context.newGraph(16).expand(view, transposed, square, c);
+    scheduler.reserve(graph);
+    assertThat(a.isAllocated()).isFalse();
+    scheduler.allocate(graph);
+    a.setFloats(1, 2, 3, 4, 5, 6);
+    b.setFloats(7, 8, 9, 10);
+    c.setFloats(11, 12);
+    scheduler.compute(graph);
+    assertThat(view.getFloats()).containsExactly(3, 4);
+    assertThat(transposed.getFloats()).containsExactly(1, 3, 5, 2, 4, 6);
+    assertThat(square.getFloats()).containsExactly(81, 100);
+    assertThat(c.getFloats()).containsExactly(11, 12);
+  }
+
+  @Test
   @DisplayName("JAVA-2: an operation that no device supports is refused, and names the node")
   void unsupported() {
     // The CPU has no kernel that writes this type.
