@@ -47,7 +47,7 @@ public final class GraphAllocator implements AutoCloseable {
     try (Context.Hold _ = graph.context().hold()) {
       GraphCheck.notEmpty(graph);
       take();
-      storage = GraphStorage.give(graph, false, () -> give(graph));
+      storage = GraphStorage.give(graph, GraphStorage.Sources.LEFT, () -> give(graph));
     } finally {
       lock.unlock();
       lifetime.end();

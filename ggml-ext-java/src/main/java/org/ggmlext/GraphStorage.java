@@ -1,6 +1,7 @@
 package org.ggmlext;
 
 import java.util.ArrayList;
+import java.util.BitSet;
 import java.util.List;
 import java.util.TreeSet;
 import org.ggmlext.internal.LongList;
@@ -11,21 +12,30 @@ import org.ggmlext.internal.Native;
  * it can be taken away again. ggml itself leaves tensors with dangling addresses.
  */
 final class GraphStorage {
+  /** What becomes of nodes' sources while a graph is given memory. */
+  enum Sources {
+    /** Nothing. */
+    LEFT,
+    /** The extension layer adds some, for ggml's allocator alone. */
+    ADDED,
+    /** As before, and a scheduler replaces some by copies on other backends. */
+    REPLACED
+  }
+
   private final Graph graph;
   private final int version;
-  private final LongList tensors;
-  private final List<Context> owners;
-  private final LongList before;
-  private final LongList sources;
+  private final LongList tensors = new LongList();
+  private final List<Context> owners = new ArrayList<>();
 
-  private GraphStorage(
-      Graph graph, LongList tensors, List<Context> owners, LongList before, LongList sources) {
+  /** Which of the tensors had no memory: that of the others is not taken from them. */
+  private final BitSet given = new BitSet();
+
+  /** {@link Native#MAX_SRC} of each tensor; none where they are left. */
+  private final LongList sources = new LongList();
+
+  private GraphStorage(Graph graph) {
     this.graph = graph;
     this.version = graph.version();
-    this.tensors = tensors;
-    this.owners = owners;
-    this.before = before;
-    this.sources = sources;
   }
 
   /** What gives memory to the tensors that have none. */
@@ -38,10 +48,11 @@ final class GraphStorage {
   /**
    * Gives memory to a graph whose contexts are held.
    *
-   * @param keepSources whether the giver may replace nodes' sources by copies
+   * @param sources what becomes of nodes' sources while the giver runs; those added are gone after
+   *     it, so that whoever walks the nodes finds what they were made of
    * @throws GgmlException if there is not enough memory; everything is as it was then
    */
-  static GraphStorage give(Graph graph, boolean keepSources, Giver giver) {
+  static GraphStorage give(Graph graph, Sources sources, Giver giver) {
     while (true) {
       TreeSet<Context> without = new TreeSet<>(Context.BY_ID);
       contextsWithout(graph, without);
@@ -52,9 +63,18 @@ final class GraphStorage {
         if (!without.containsAll(now)) {
           continue;
         }
-        GraphStorage storage = record(graph, keepSources);
-        if (!giver.give()) {
-          storage.restore();
+        GraphStorage storage = record(graph, sources);
+        boolean done = false;
+        try {
+          done = giver.give();
+        } finally {
+          if (done) {
+            storage.dropAddedSources();
+          } else {
+            storage.restore();
+          }
+        }
+        if (!done) {
           throw new GgmlException("there is not enough memory for " + graph);
         }
         return storage;
@@ -106,36 +126,53 @@ final class GraphStorage {
     }
   }
 
+  /** Whether a tensor has no memory, or is a view that does not know where its storage is now. */
   private static boolean needsMemory(long tensor) {
-    return Native.buffer(tensor) == 0 || Native.data(tensor) == 0;
+    long buffer = Native.buffer(tensor);
+    long data = Native.data(tensor);
+    long root = Native.viewSrc(tensor);
+    return buffer == 0
+        || data == 0
+        || (root != 0
+            && (buffer != Native.buffer(root)
+                || Native.data(root) == 0
+                || data != Native.data(root) + Native.viewOffset(tensor)));
   }
 
-  private static GraphStorage record(Graph graph, boolean keepSources) {
+  private static GraphStorage record(Graph graph, Sources sources) {
     LongList members = graph.snapshot();
-    LongList tensors = new LongList();
-    LongList before = new LongList();
-    LongList sources = new LongList();
-    List<Context> owners = new ArrayList<>();
+    GraphStorage storage = new GraphStorage(graph);
     for (int i = 0; i < members.size(); i++) {
       long tensor = members.get(i);
       boolean needs = needsMemory(tensor);
-      if (!needs && !keepSources) {
-        continue;
-      }
-      tensors.add(tensor);
-      owners.add(graph.context().ownerOf(tensor));
-      // A view of storage that has no memory either may hold an address that is no longer true.
-      boolean valid = !needs || TensorData.isAllocated(tensor);
-      if (!valid) {
-        Native.place(tensor, 0, 0);
-      }
-      before.add(Native.buffer(tensor));
-      before.add(Native.data(tensor));
-      for (int src = 0; keepSources && src < Native.MAX_SRC; src++) {
-        sources.add(Native.src(tensor, src));
+      // The layer adds nothing to nodes that have memory.
+      if (needs || (sources == Sources.REPLACED && Native.src(tensor, 0) != 0)) {
+        storage.add(tensor, needs, sources != Sources.LEFT);
       }
     }
-    return new GraphStorage(graph, tensors, owners, before, sources);
+    return storage;
+  }
+
+  private void add(long tensor, boolean needs, boolean keepSources) {
+    if (needs) {
+      given.set(tensors.size());
+      // A view may hold an address that is no longer true.
+      Native.place(tensor, 0, 0);
+    }
+    tensors.add(tensor);
+    owners.add(graph.context().ownerOf(tensor));
+    for (int src = 0; keepSources && src < Native.MAX_SRC; src++) {
+      sources.add(Native.src(tensor, src));
+    }
+  }
+
+  /** Added sources follow a node's own; replaced ones take their places. */
+  private void dropAddedSources() {
+    for (int i = 0; i < sources.size(); i++) {
+      if (sources.get(i) == 0) {
+        Native.src(tensors.get(i / Native.MAX_SRC), i % Native.MAX_SRC, 0);
+      }
+    }
   }
 
   private void restore() {
@@ -146,7 +183,9 @@ final class GraphStorage {
 
   private void restore(int index) {
     long tensor = tensors.get(index);
-    Native.place(tensor, before.get(2 * index), before.get(2 * index + 1));
+    if (given.get(index)) {
+      Native.place(tensor, 0, 0);
+    }
     if (sources.size() > 0) {
       for (int src = 0; src < Native.MAX_SRC; src++) {
         Native.src(tensor, src, sources.get(index * Native.MAX_SRC + src));

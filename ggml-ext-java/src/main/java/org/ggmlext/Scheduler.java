@@ -210,7 +210,7 @@ public final class Scheduler implements AutoCloseable {
   private GraphStorage give(Graph graph, GraphStorage.Giver giver) {
     return GraphStorage.give(
         graph,
-        backends.size() > 1,
+        backends.size() > 1 ? GraphStorage.Sources.REPLACED : GraphStorage.Sources.ADDED,
         () -> {
           if (giver.give()) {
             return true;

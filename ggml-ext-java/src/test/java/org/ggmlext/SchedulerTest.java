@@ -188,6 +188,60 @@ class SchedulerTest {
   }
 
   @Test
+  @DisplayName("JAVA-2: a scheduler takes memory only from tensors that it gave it to")
+  void takesItsOwnOnly() {
+    Tensor a = context.newTensor(Type.F32, 4).asInput();
+    Tensor square = context.sqr(a).asOutput();
+    Graph graph = context.newGraph(8).expand(square);
+    try (Backend other = backend.device().newBackend();
+        Scheduler two = Scheduler.of(backend, other)) {
+      scheduler.allocate(graph);
+      two.allocate(graph);
+      scheduler.reset();
+      assertThat(square.isAllocated()).isFalse();
+      two.reset();
+      assertThat(a.isAllocated()).isFalse();
+      assertThat(square.isAllocated()).isFalse();
+      assertThatThrownBy(square::getFloats).isInstanceOf(IllegalStateException.class);
+
+      two.allocate(graph);
+      scheduler.allocate(graph);
+      scheduler.reset();
+      a.setFloats(1, 2, 3, 4);
+      two.compute(graph);
+      assertThat(square.getFloats()).containsExactly(1, 4, 9, 16);
+    }
+  }
+
+  @Test
+  @DisplayName("JAVA-2: a view learns where its storage is, after that lost its memory elsewhere")
+  void viewOfLostStorage() {
+    Tensor a = context.newTensor(Type.F32, 4).asInput();
+    Tensor square = context.sqr(a).asOutput();
+    try (Context others = Context.forGraph(8);
+        Scheduler second = Scheduler.of(backend);
+        Scheduler third = Scheduler.of(backend)) {
+      Tensor view = others.view1d(a, 2, 8);
+      Tensor result = others.neg(view).asOutput();
+      Graph graph = others.newGraph(8).expand(result);
+      scheduler.allocate(context.newGraph(8).expand(square));
+      second.allocate(graph);
+      scheduler.reset();
+      second.reset();
+      assertThat(view.isAllocated()).isFalse();
+
+      try (Scheduler first = Scheduler.of(backend)) {
+        first.allocate(context.newGraph(8).expand(square));
+        second.allocate(graph);
+      }
+      third.allocate(graph);
+      a.setFloats(1, 2, 3, 4);
+      third.compute(graph);
+      assertThat(result.getFloats()).containsExactly(-3, -4);
+    }
+  }
+
+  @Test
   @DisplayName("JAVA-2: an operation that no device supports is refused, and names the node")
   void unsupported() {
     // The CPU has no kernel that writes this type.

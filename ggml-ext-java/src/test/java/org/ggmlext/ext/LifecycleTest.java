@@ -155,6 +155,54 @@ class LifecycleTest {
   }
 
   @Test
+  @DisplayName(
+      "JAVA-3: nodes have the sources that they were made of, planned with workspace or not")
+  void workspaceIsNoSource() {
+    Operator<NoAttributes> operator =
+        Operator.of(
+            Workbench.unique("test.workspace") + ".v1",
+            (sources, none) -> OutputSpec.like(sources.getFirst()));
+    bench.register(operator);
+    bench.register(
+        Kernel.builder(Workbench.unique("test.workspace"), operator)
+            .prepare(context -> Prepared.NOTHING.withWorkspace(1000))
+            .rows(
+                (task, first, end) -> {
+                  for (long row = first; row < end; row++) {
+                    task.dst().setFloat(0, row, 0, 0, task.src(0).getFloat(0, row, 0, 0) + 1);
+                  }
+                }));
+    Tensor x = bench.input(Workbench.values(32), 1, 32);
+    Tensor next = x;
+    for (int i = 0; i < 6; i++) {
+      next = operator.create(bench.nodes, next);
+    }
+    Tensor y = next;
+    Graph graph = bench.graph(y);
+    List<Runnable> plans =
+        List.of(
+            () -> bench.scheduler.reserve(graph),
+            () -> bench.scheduler.allocate(graph),
+            bench.scheduler::reset,
+            () -> bench.scheduler.compute(graph));
+    for (Runnable plan : plans) {
+      plan.run();
+      Graph same = bench.graph(y);
+      assertThat(same.leaves()).containsExactly(x);
+      assertThat(same.nodes()).isEqualTo(graph.nodes());
+    }
+    bench.scheduler.allocate(graph);
+    bench.scheduler.compute(graph);
+    float[] sums = Workbench.values(32);
+    for (int i = 0; i < sums.length; i++) {
+      sums[i] = sums[i] + 1 + 1 + 1 + 1 + 1 + 1;
+    }
+    assertThat(y.getFloats()).isEqualTo(sums);
+    bench.scheduler.reserve(graph);
+    assertThat(bench.compute(y)).isEqualTo(sums);
+  }
+
+  @Test
   @DisplayName("JAVA-3: registering, computing and closing again and again leaves nothing behind")
   void churn() {
     for (int i = 0; i < 200; i++) {
