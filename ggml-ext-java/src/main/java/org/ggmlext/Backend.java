@@ -141,7 +141,8 @@ public final class Backend implements AutoCloseable {
     beginExclusive();
     ComputeWatch.Span span = ComputeWatch.begin();
     try {
-      try (Context.Access _ = graph.context().access()) {
+      try (Graph.Use _ = graph.use();
+          Context.Access _ = graph.context().access()) {
         GraphCheck.memory(graph);
         GraphCheck.support(graph, List.of(this));
         int status = ggml_backend_h.ggml_backend_graph_compute(handle, graph.handle());

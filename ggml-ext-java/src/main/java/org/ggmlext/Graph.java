@@ -5,15 +5,18 @@ import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
+import java.util.concurrent.locks.ReentrantReadWriteLock;
 import org.ggmlext.bindings.ggml_h;
 import org.ggmlext.internal.LongList;
 import org.ggmlext.internal.Native;
+import org.ggmlext.internal.callback.CallbackThreads;
 
 /**
  * The nodes that compute some tensors, in an order in which they can be computed. A graph lives in
  * its context; its tensors may come from others.
  *
- * <p>Safe for use by several threads.
+ * <p>Safe for use by several threads. {@link #expand} waits for allocations and computes of this
+ * graph; called by a callback of one of them it throws.
  */
 public final class Graph {
   /** ggml follows sources by recursion: no chain is handed over that is longer than this. */
@@ -34,6 +37,9 @@ public final class Graph {
   private int leaves;
   private volatile int version;
 
+  /** Shared by native calls that walk the graph, exclusive for what makes it grow. */
+  private final ReentrantReadWriteLock growth = new ReentrantReadWriteLock();
+
   Graph(Context context, MemorySegment handle, int capacity) {
     this.context = context;
     this.handle = handle;
@@ -50,16 +56,51 @@ public final class Graph {
    *
    * @return this
    * @throws GgmlException if the graph has no room for them; it is unchanged then
-   * @throws IllegalStateException if a context is closed
+   * @throws IllegalStateException if a context is closed, or this is called by a callback of an
+   *     allocation or compute of this graph
    */
-  public synchronized Graph expand(Tensor... outputs) {
+  public Graph expand(Tensor... outputs) {
     for (Tensor output : outputs) {
       context.dependOn(output.context());
     }
-    try (Context.Hold _ = context.hold()) {
-      expandHeld(outputs);
+    lockGrowth();
+    // Nor may another graph of the same nodes be given memory: their sources change meanwhile.
+    try (Context.Access _ = context.access()) {
+      synchronized (this) {
+        expandHeld(outputs);
+      }
       return this;
+    } finally {
+      growth.writeLock().unlock();
     }
+  }
+
+  private void lockGrowth() {
+    if (growth.getReadHoldCount() == 0 && growth.writeLock().tryLock()) {
+      return;
+    }
+    if (growth.getReadHoldCount() > 0 || CallbackThreads.isAdopted()) {
+      throw new IllegalStateException(
+          "a graph cannot be expanded by a callback while it is allocated or computed");
+    }
+    growth.writeLock().lock();
+  }
+
+  /** A graph that does not grow until this is closed, by the thread that got it. */
+  record Use(Graph graph) implements AutoCloseable {
+    @Override
+    public void close() {
+      graph.growth.readLock().unlock();
+    }
+  }
+
+  /** Keeps the graph as it is, for native code that walks it. */
+  Use use() {
+    // Not behind a waiting expansion: it may wait for a compute that this use is part of.
+    if (!growth.readLock().tryLock()) {
+      growth.readLock().lock();
+    }
+    return new Use(this);
   }
 
   private void expandHeld(Tensor... outputs) {

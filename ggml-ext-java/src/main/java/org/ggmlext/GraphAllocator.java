@@ -44,7 +44,8 @@ public final class GraphAllocator implements AutoCloseable {
   public void allocate(Graph graph) {
     lifetime.begin();
     lock.lock();
-    try (Context.Hold _ = graph.context().hold()) {
+    try (Graph.Use _ = graph.use();
+        Context.Hold _ = graph.context().hold()) {
       GraphCheck.notEmpty(graph);
       take();
       storage = GraphStorage.give(graph, GraphStorage.Sources.LEFT, () -> give(graph));

@@ -136,7 +136,8 @@ public final class Scheduler implements AutoCloseable {
   public void reserve(Graph graph) {
     exclusive(
         () -> {
-          try (Context.Hold _ = graph.context().hold()) {
+          try (Graph.Use _ = graph.use();
+              Context.Hold _ = graph.context().hold()) {
             prepare(graph);
             reserveHeld(graph);
           }
@@ -159,7 +160,8 @@ public final class Scheduler implements AutoCloseable {
   public void allocate(Graph graph) {
     exclusive(
         () -> {
-          try (Context.Hold _ = graph.context().hold()) {
+          try (Graph.Use _ = graph.use();
+              Context.Hold _ = graph.context().hold()) {
             allocateHeld(graph);
           }
         });
@@ -249,7 +251,8 @@ public final class Scheduler implements AutoCloseable {
   public void compute(Graph graph) {
     exclusive(
         () -> {
-          try (Context.Hold _ = graph.context().hold()) {
+          try (Graph.Use _ = graph.use();
+              Context.Hold _ = graph.context().hold()) {
             GraphStorage current = storage;
             if (current == null || !current.isFor(graph)) {
               allocateHeld(graph);

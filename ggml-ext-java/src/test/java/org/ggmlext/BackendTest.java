@@ -3,11 +3,13 @@ package org.ggmlext;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import java.time.Duration;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 
 class BackendTest {
   private Backend backend;
@@ -115,5 +117,47 @@ class BackendTest {
         .isSameAs(thrown);
     backend.setAbort(null).compute(graph);
     assertThat(result.getFloats()).containsExactly(9);
+  }
+
+  @Test
+  @DisplayName("JAVA-2: a callback of a compute cannot expand its graph, other threads wait for it")
+  @Timeout(60)
+  void expandWhileComputed() throws InterruptedException {
+    Tensor a = context.newTensor(Type.F32, 1);
+    Tensor result = context.sqr(context.neg(a));
+    Tensor more = context.neg(result);
+    context.allocate(backend);
+    a.setFloats(3);
+    Graph graph = context.newGraph(4).expand(result);
+    backend.setAbort(() -> graph.expand(more).nodeCount() > 3);
+    assertThatThrownBy(() -> backend.compute(graph))
+        .isInstanceOf(GgmlException.class)
+        .hasCauseInstanceOf(IllegalStateException.class);
+    assertThat(graph.nodeCount()).isEqualTo(2);
+
+    Thread other = Thread.ofPlatform().unstarted(() -> graph.expand(more));
+    AtomicInteger asked = new AtomicInteger();
+    backend.setAbort(
+        () -> {
+          if (asked.incrementAndGet() == 1) {
+            other.start();
+            return ended(other) || graph.nodeCount() != 2;
+          }
+          return false;
+        });
+    backend.compute(graph);
+    other.join();
+    assertThat(asked).hasPositiveValue();
+    assertThat(graph.nodeCount()).isEqualTo(3);
+    backend.setAbort(null).compute(graph);
+    assertThat(more.getFloats()).containsExactly(-9);
+  }
+
+  private static boolean ended(Thread thread) {
+    try {
+      return thread.join(Duration.ofMillis(200));
+    } catch (InterruptedException e) {
+      throw new IllegalStateException(e);
+    }
   }
 }

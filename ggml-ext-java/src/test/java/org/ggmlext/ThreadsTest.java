@@ -105,6 +105,43 @@ class ThreadsTest {
     }
   }
 
+  @Test
+  @DisplayName("JAVA-2: a graph grows while schedulers of other threads compute it")
+  void expansionAndComputes() throws Exception {
+    try (Context weights = Context.forTensors(1);
+        ExecutorService threads = Executors.newFixedThreadPool(2)) {
+      Tensor w = weights.newTensor(Type.F32, 4);
+      weights.allocate(cpu);
+      w.setFloats(1, 1, 1, 1);
+      for (int i = 0; i < 20; i++) {
+        growAndCompute(w, threads);
+      }
+    }
+  }
+
+  private void growAndCompute(Tensor w, ExecutorService threads) throws Exception {
+    try (Context context = Context.forGraph(1000);
+        Backend backend = cpu.newBackend().threads(1);
+        Scheduler scheduler = Scheduler.of(backend)) {
+      Graph graph = context.newGraph(500).expand(context.sqr(w));
+      Future<Tensor> last =
+          threads.submit(
+              () -> {
+                Tensor next = w;
+                for (int i = 0; i < 400; i++) {
+                  next = context.sqr(next).asOutput();
+                  graph.expand(next);
+                }
+                return next;
+              });
+      while (!last.isDone()) {
+        scheduler.compute(graph);
+      }
+      scheduler.compute(graph);
+      assertThat(last.get().getFloats()).containsExactly(1, 1, 1, 1);
+    }
+  }
+
   private Void computeOften(Tensor w, int times) {
     try (Backend backend = cpu.newBackend();
         Scheduler scheduler = Scheduler.of(backend)) {

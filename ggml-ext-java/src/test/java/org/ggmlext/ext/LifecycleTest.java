@@ -15,6 +15,7 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.ggmlext.Backend;
@@ -200,6 +201,32 @@ class LifecycleTest {
     assertThat(y.getFloats()).isEqualTo(sums);
     bench.scheduler.reserve(graph);
     assertThat(bench.compute(y)).isEqualTo(sums);
+  }
+
+  @Test
+  @DisplayName("JAVA-2: a kernel that expands the graph of its own compute fails, on each thread")
+  void expandByKernel() {
+    AtomicReference<Graph> graph = new AtomicReference<>();
+    AtomicReference<Tensor> more = new AtomicReference<>();
+    AtomicInteger task = new AtomicInteger();
+    bench.register(
+        Kernel.builder(Workbench.unique("test.mul.expands"), "MUL")
+            .run(
+                call -> {
+                  if (call.ith() == Math.min(task.get(), call.nth() - 1)) {
+                    graph.get().expand(more.get());
+                  }
+                }));
+    Tensor node = node();
+    graph.set(bench.graph(node));
+    more.set(bench.nodes.neg(node));
+    for (int ith = 0; ith < 2; ith++) {
+      task.set(ith);
+      assertThatThrownBy(() -> bench.scheduler.compute(graph.get()))
+          .isInstanceOf(GgmlException.class)
+          .hasCauseInstanceOf(IllegalStateException.class);
+    }
+    assertThat(graph.get().nodeCount()).isEqualTo(1);
   }
 
   @Test
