@@ -9,6 +9,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.BooleanSupplier;
 import java.util.function.Supplier;
 import org.ggmlext.bindings.ggml_backend_h;
 import org.ggmlext.internal.ComputeFailure;
@@ -16,6 +17,7 @@ import org.ggmlext.internal.ComputeWatch;
 import org.ggmlext.internal.EvalSlots;
 import org.ggmlext.internal.Lifetime;
 import org.ggmlext.internal.Native;
+import org.ggmlext.internal.Planning;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -145,8 +147,13 @@ public final class Scheduler implements AutoCloseable {
   }
 
   private void reserveHeld(Graph graph) {
-    placeUnread(graph);
-    give(graph, () -> ggml_backend_h.ggml_backend_sched_reserve(handle, graph.kept())).take();
+    give(
+            graph,
+            () -> {
+              placeUnread(graph);
+              return ggml_backend_h.ggml_backend_sched_reserve(handle, graph.kept());
+            })
+        .take();
   }
 
   /**
@@ -173,7 +180,17 @@ public final class Scheduler implements AutoCloseable {
       // Where ggml gets no memory while it allocates, it ends the process; reserving may fail.
       reserveHeld(graph);
     }
-    placeUnread(graph);
+    storage =
+        give(
+            graph,
+            () -> {
+              placeUnread(graph);
+              placeAssigned(graph);
+              return ggml_backend_h.ggml_backend_sched_alloc_graph(handle, graph.kept());
+            });
+  }
+
+  private void placeAssigned(Graph graph) {
     assigned.forEach(
         (tensor, backend) -> {
           if (graph.contains(tensor)) {
@@ -181,8 +198,6 @@ public final class Scheduler implements AutoCloseable {
                 handle, tensor.handle(), backend.kept());
           }
         });
-    storage =
-        give(graph, () -> ggml_backend_h.ggml_backend_sched_alloc_graph(handle, graph.kept()));
   }
 
   /**
@@ -210,11 +225,16 @@ public final class Scheduler implements AutoCloseable {
   }
 
   private GraphStorage give(Graph graph, GraphStorage.Giver giver) {
+    BooleanSupplier planning =
+        () -> {
+          GraphCheck.support(graph, backends);
+          return giver.give();
+        };
     return GraphStorage.give(
         graph,
         backends.size() > 1 ? GraphStorage.Sources.REPLACED : GraphStorage.Sources.ADDED,
         () -> {
-          if (giver.give()) {
+          if (Planning.plan(planning)) {
             return true;
           }
           // A scheduler that once got no memory believes from then on that it has it.
@@ -225,7 +245,7 @@ public final class Scheduler implements AutoCloseable {
         });
   }
 
-  /** Forgets the graph before, and checks what ggml would end the process over. */
+  /** Forgets the graph before, and checks what needs no planning. */
   private void prepare(Graph graph) {
     GraphCheck.notEmpty(graph);
     int tensors = graph.nodeCount() + graph.leafCount();
@@ -235,7 +255,6 @@ public final class Scheduler implements AutoCloseable {
               .formatted(tensors, graphSize));
     }
     takeStorage();
-    GraphCheck.support(graph, backends);
   }
 
   /**

@@ -6,6 +6,7 @@ import java.lang.foreign.ValueLayout;
 import java.util.List;
 import org.ggmlext.bindings.ggml_ext_h;
 import org.ggmlext.bindings.ggml_ext_kernel_stats;
+import org.ggmlext.internal.Planning;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -119,11 +120,16 @@ public final class Registration implements AutoCloseable {
   }
 
   /**
-   * Switches a kernel or rule off and on again.
+   * Switches a kernel or rule off and on again. Waits for graphs that are just being allocated.
    *
-   * @throws IllegalStateException if the registration is closed
+   * @throws IllegalStateException if the registration is closed, or this is called by a callback of
+   *     an allocation
    */
-  public synchronized void setEnabled(boolean enabled) {
+  public void setEnabled(boolean enabled) {
+    Planning.change(() -> enable(enabled));
+  }
+
+  private synchronized void enable(boolean enabled) {
     check();
     ExtStatus.check(ggml_ext_h.ggml_ext_set_enabled(handle, enabled));
     this.enabled = enabled;
@@ -135,11 +141,12 @@ public final class Registration implements AutoCloseable {
   }
 
   /**
-   * Withdraws what is registered. Harmless if done before.
+   * Withdraws what is registered. Harmless if done before. Waits for graphs that are just being
+   * allocated.
    *
    * @throws IllegalStateException if it is in use, and then it stays registered: a kernel or rule
    *     with which a live backend has planned (close the backend first), or an operator that has
-   *     kernels
+   *     kernels; or if this is called by a callback of an allocation
    */
   @Override
   public void close() {
@@ -152,7 +159,8 @@ public final class Registration implements AutoCloseable {
    * @throws IllegalStateException if one is in use, and then all stay registered
    */
   static void close(List<Registration> registrations) {
-    closeLocked(registrations, 0);
+    // Before the registrations' own locks: a callback of planning may ask for their counters.
+    Planning.change(() -> closeLocked(registrations, 0));
   }
 
   /** Locks the registrations from this one on, in their order, and withdraws all. */

@@ -15,6 +15,7 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
@@ -227,6 +228,63 @@ class LifecycleTest {
           .hasCauseInstanceOf(IllegalStateException.class);
     }
     assertThat(graph.get().nodeCount()).isEqualTo(1);
+  }
+
+  @Test
+  @DisplayName("JAVA-3: a kernel is not closed or switched off while a graph is being planned")
+  void closeDuringPlanning() throws Exception {
+    Operator<NoAttributes> operator =
+        Operator.of(
+            Workbench.unique("test.planned") + ".v1",
+            (sources, none) -> OutputSpec.like(sources.getFirst()));
+    bench.register(operator);
+    AtomicReference<ThrowingCallable> asked = new AtomicReference<>();
+    Registration kernel =
+        bench.register(
+            Kernel.builder(Workbench.unique("test.planned"), operator)
+                .supports(
+                    node -> {
+                      ThrowingCallable once = asked.getAndSet(null);
+                      if (once != null) {
+                        try {
+                          once.call();
+                        } catch (Throwable e) {
+                          throw new AssertionError(e);
+                        }
+                      }
+                      return Support.yes();
+                    })
+                .rows((task, first, end) -> task.dst().data().fill((byte) 0)));
+    Tensor x = bench.input(Workbench.values(32), 1, 32);
+    Graph graph = bench.graph(operator.create(bench.nodes, x));
+    for (ThrowingCallable change : List.<ThrowingCallable>of(kernel::close, () -> off(kernel))) {
+      asked.set(
+          () ->
+              assertThatThrownBy(change)
+                  .isInstanceOf(IllegalStateException.class)
+                  .hasMessageContaining("callback of planning"));
+      bench.scheduler.allocate(graph);
+      assertThat(asked.get()).isNull();
+    }
+    try (ExecutorService pool = Executors.newSingleThreadExecutor()) {
+      AtomicReference<Future<?>> other = new AtomicReference<>();
+      asked.set(
+          () -> {
+            other.set(pool.submit(() -> off(kernel)));
+            assertThatThrownBy(() -> other.get().get(200, TimeUnit.MILLISECONDS))
+                .isInstanceOf(TimeoutException.class);
+          });
+      bench.scheduler.compute(bench.graph(operator.create(bench.nodes, x)));
+      other.get().get(60, TimeUnit.SECONDS);
+    }
+    assertThat(kernel.isEnabled()).isFalse();
+    assertThatThrownBy(() -> bench.scheduler.allocate(graph)).isInstanceOf(GgmlException.class);
+    kernel.setEnabled(true);
+    bench.scheduler.compute(graph);
+  }
+
+  private static void off(Registration kernel) {
+    kernel.setEnabled(false);
   }
 
   @Test

@@ -1,0 +1,45 @@
+package org.ggmlext.internal;
+
+import java.util.concurrent.locks.ReentrantReadWriteLock;
+import java.util.function.BooleanSupplier;
+
+/**
+ * Keeps what is registered while a graph is planned. After our check ggml asks again which nodes
+ * are supported, and ends the process where one no longer is.
+ */
+public final class Planning {
+  private static final ReentrantReadWriteLock LOCK = new ReentrantReadWriteLock();
+
+  private Planning() {}
+
+  /**
+   * Runs the check of a graph and its allocation. It must wait for nothing that a compute holds,
+   * whose kernels may call {@link #change}.
+   */
+  public static boolean plan(BooleanSupplier planning) {
+    LOCK.readLock().lock();
+    try {
+      return planning.getAsBoolean();
+    } finally {
+      LOCK.readLock().unlock();
+    }
+  }
+
+  /**
+   * Runs what may take support away, between plannings.
+   *
+   * @throws IllegalStateException in a callback of planning
+   */
+  public static void change(Runnable change) {
+    if (LOCK.getReadHoldCount() > 0) {
+      throw new IllegalStateException(
+          "called from a callback of planning: nothing can be closed or switched on or off there");
+    }
+    LOCK.writeLock().lock();
+    try {
+      change.run();
+    } finally {
+      LOCK.writeLock().unlock();
+    }
+  }
+}
