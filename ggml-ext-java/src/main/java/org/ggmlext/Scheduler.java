@@ -245,7 +245,7 @@ public final class Scheduler implements AutoCloseable {
         });
   }
 
-  /** Forgets the graph before, and checks what needs no planning. */
+  /** Forgets the graph before and closed nodes, and checks what needs no planning. */
   private void prepare(Graph graph) {
     GraphCheck.notEmpty(graph);
     int tensors = graph.nodeCount() + graph.leafCount();
@@ -255,6 +255,8 @@ public final class Scheduler implements AutoCloseable {
               .formatted(tensors, graphSize));
     }
     takeStorage();
+    // They would be kept for nothing, and others may get their addresses.
+    assigned.keySet().removeIf(tensor -> tensor.context().isClosed());
   }
 
   /**
@@ -328,8 +330,9 @@ public final class Scheduler implements AutoCloseable {
   }
 
   /**
-   * Lets a node run on a certain backend, from the next allocation until {@link #reset}. ggml still
-   * moves it to a preferred backend that works on the same memory.
+   * Lets a node run on a certain backend, from the next allocation until {@link #reset} or until
+   * its context is closed. ggml still moves it to a preferred backend that works on the same
+   * memory.
    *
    * @throws IllegalArgumentException if the backend is none of this scheduler's, or does not
    *     support the node

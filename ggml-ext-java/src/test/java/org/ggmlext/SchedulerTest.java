@@ -3,6 +3,7 @@ package org.ggmlext;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import java.lang.ref.WeakReference;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -131,6 +132,28 @@ class SchedulerTest {
           .isInstanceOf(IllegalArgumentException.class);
       assertThatThrownBy(() -> scheduler.bufferSize(other))
           .isInstanceOf(IllegalArgumentException.class);
+    }
+  }
+
+  @Test
+  @DisplayName("JAVA-2: an assigned node is not kept after its context is closed")
+  void assignedAndClosed() throws InterruptedException {
+    WeakReference<Context> closed = assignInClosed();
+    Tensor a = context.newTensor(Type.F32, 1).asInput();
+    scheduler.allocate(context.newGraph(8).expand(context.sqr(a)));
+    for (int i = 0; i < 100 && closed.get() != null; i++) {
+      System.gc();
+      Thread.sleep(10);
+    }
+    assertThat(closed.get()).isNull();
+  }
+
+  private WeakReference<Context> assignInClosed() {
+    try (Context nodes = Context.forGraph(8)) {
+      Tensor square = nodes.sqr(nodes.newTensor(Type.F32, 1).asInput()).asOutput();
+      scheduler.assign(square, backend);
+      scheduler.allocate(nodes.newGraph(8).expand(square));
+      return new WeakReference<>(nodes);
     }
   }
 
