@@ -9,6 +9,7 @@ import java.util.concurrent.locks.ReentrantReadWriteLock;
 import org.ggmlext.bindings.ggml_h;
 import org.ggmlext.internal.LongList;
 import org.ggmlext.internal.Native;
+import org.ggmlext.internal.Planning;
 import org.ggmlext.internal.callback.CallbackThreads;
 
 /**
@@ -79,9 +80,9 @@ public final class Graph {
     if (growth.getReadHoldCount() == 0 && growth.writeLock().tryLock()) {
       return;
     }
-    if (growth.getReadHoldCount() > 0 || CallbackThreads.isAdopted()) {
+    if (growth.getReadHoldCount() > 0 || CallbackThreads.isAdopted() || Planning.isCallback()) {
       throw new IllegalStateException(
-          "a graph cannot be expanded by a callback while it is allocated or computed");
+          "a graph cannot be expanded by a callback while it is expanded, allocated or computed");
     }
     growth.writeLock().lock();
   }

@@ -31,7 +31,7 @@ public final class Planning {
    * @throws IllegalStateException in a callback of planning
    */
   public static void change(Runnable change) {
-    if (LOCK.getReadHoldCount() > 0) {
+    if (isCallback()) {
       throw new IllegalStateException(
           "called from a callback of planning: nothing can be closed or switched on or off there");
     }
@@ -41,5 +41,12 @@ public final class Planning {
     } finally {
       LOCK.writeLock().unlock();
     }
+  }
+
+  /**
+   * Whether the current thread runs a callback of planning: it holds locks that others wait for.
+   */
+  public static boolean isCallback() {
+    return LOCK.getReadHoldCount() > 0;
   }
 }
