@@ -464,6 +464,9 @@ public final class Scheduler implements AutoCloseable {
   private <T extends @Nullable Object> T query(Supplier<T> action) {
     lifetime.begin();
     try {
+      if (!lock.isHeldByCurrentThread()) {
+        backends.forEach(Backend::checkOutside); // its worker threads would wait for their own end
+      }
       lock.lock();
       try {
         if (computing) {
