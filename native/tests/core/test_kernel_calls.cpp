@@ -56,8 +56,8 @@ TEST_CASE("KERNEL-2: supports that asks ggml about its own node gets the native 
     desc.supports   = [](const ggml_ext_node * node, void *) -> int32_t {
         return stock().base.ggml_backend_dev_supports_op(stock().cpu, node->dst->tensor) ? 0 : 1;
     };
-    desc.run = [](const ggml_ext_exec_params *, int32_t, int32_t, int32_t, void *) -> int {
-        ++runs;
+    desc.run = [](const ggml_ext_exec_params *, int32_t, int32_t ith, int32_t, void *) -> int {
+        runs += ith == 0;
         return GGML_EXT_STATUS_SUCCESS;
     };
     registration r;
@@ -101,8 +101,8 @@ TEST_CASE("KERNEL-3: where a group runs singly, a failed prepare of a single ker
         }
         return GGML_EXT_STATUS_SUCCESS;
     };
-    desc.run = [](const ggml_ext_exec_params *, int32_t, int32_t, int32_t, void *) -> int {
-        ++runs;
+    desc.run = [](const ggml_ext_exec_params *, int32_t, int32_t ith, int32_t, void *) -> int {
+        runs += ith == 0;
         return GGML_EXT_STATUS_SUCCESS;
     };
     sequence_rule rule;
