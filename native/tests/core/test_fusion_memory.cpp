@@ -238,7 +238,9 @@ TEST_CASE("KERNEL-1: a weight that the CPU has repacked into a layout of its own
     desc.op          = "MUL_MAT";
     desc.supports    = [](const ggml_ext_node *, void *) -> int32_t { return 1; };
     desc.run         = [](const ggml_ext_exec_params *, int32_t, int32_t ith, int32_t, void *) -> int {
-        runs += ith == 0;
+        if (ith == 0) {
+            ++runs;
+        }
         return GGML_EXT_STATUS_SUCCESS;
     };
     registration r;

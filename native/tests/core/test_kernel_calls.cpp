@@ -57,7 +57,9 @@ TEST_CASE("KERNEL-2: supports that asks ggml about its own node gets the native 
         return stock().base.ggml_backend_dev_supports_op(stock().cpu, node->dst->tensor) ? 0 : 1;
     };
     desc.run = [](const ggml_ext_exec_params *, int32_t, int32_t ith, int32_t, void *) -> int {
-        runs += ith == 0;
+        if (ith == 0) {
+            ++runs;
+        }
         return GGML_EXT_STATUS_SUCCESS;
     };
     registration r;
@@ -102,7 +104,9 @@ TEST_CASE("KERNEL-3: where a group runs singly, a failed prepare of a single ker
         return GGML_EXT_STATUS_SUCCESS;
     };
     desc.run = [](const ggml_ext_exec_params *, int32_t, int32_t ith, int32_t, void *) -> int {
-        runs += ith == 0;
+        if (ith == 0) {
+            ++runs;
+        }
         return GGML_EXT_STATUS_SUCCESS;
     };
     sequence_rule rule;
