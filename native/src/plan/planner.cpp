@@ -192,7 +192,7 @@ private:
                                  ? format("FUSE-1: a match of %d nodes from node %d leaves the graph of %d nodes", count, i, index_.n_nodes())
                                  : check_legal(index_, i, count);
         for (int j = i; reason.empty() && j < i + count; ++j) {
-            if (opaque_source(device_, index_.node(j)) >= 0) {
+            if (has_opaque_source(device_, index_.node(j))) {
                 reason = format("FUSE-2: %s: %s", index_.label(j).c_str(), OPAQUE_SOURCE);
             }
         }

@@ -70,9 +70,9 @@ bool being_selected(const attached_device & device, const ggml_tensor * node) {
     return false;
 }
 
-int opaque_source(const attached_device & device, const ggml_tensor * node) {
+bool has_opaque_source(const attached_device & device, const ggml_tensor * node) {
     if (!device.is_cpu) {
-        return -1; // other devices' memory is no host memory as a rule
+        return false; // other devices' memory is no host memory as a rule
     }
     const auto & fn     = device.ggml->fn;
     const auto   opaque = [&](const ggml_tensor * src) {
@@ -81,8 +81,7 @@ int opaque_source(const attached_device & device, const ggml_tensor * node) {
         return buffer != nullptr && !fn.ggml_backend_buffer_is_host(buffer) &&
                fn.ggml_backend_buft_get_device(fn.ggml_backend_buffer_get_type(buffer)) == device.device;
     };
-    const auto * found = std::find_if(node->src, node->src + GGML_EXT_MAX_SRC, opaque);
-    return found == node->src + GGML_EXT_MAX_SRC ? -1 : static_cast<int>(found - node->src);
+    return std::any_of(node->src, node->src + GGML_EXT_MAX_SRC, opaque);
 }
 
 bool interceptable(const abi::ggml & g, const ggml_tensor * node) {
@@ -106,7 +105,7 @@ selection select_kernel(const attached_device & device, const snapshot & kernels
             why_not->add(node_index, k.name, reason);
         }
     };
-    if (opaque_source(device, node) >= 0) {
+    if (has_opaque_source(device, node)) {
         for (const kernel_ptr & k : offers) {
             refuse(*k, OPAQUE_SOURCE);
         }

@@ -22,8 +22,8 @@ bool being_selected(const attached_device & device, const ggml_tensor * node);
 // May extensions serve this node at all? Views and explicit in-place nodes are not intercepted (KERNEL-5).
 bool interceptable(const abi::ggml & g, const ggml_tensor * node);
 
-// Position of a source in memory of the device whose layout only the device knows, weights that the CPU repacks for one; -1: none.
-int opaque_source(const attached_device & device, const ggml_tensor * node);
+// Whether a source lies in memory of the device whose layout only the device knows: weights that the CPU repacks, for one.
+bool has_opaque_source(const attached_device & device, const ggml_tensor * node);
 
 constexpr const char * OPAQUE_SOURCE = "a source lies in a buffer in which the device keeps its own layout";
 

@@ -31,6 +31,26 @@ sequence_rule & added(sequence_rule & rule, std::vector<const char *> ops) {
     return rule;
 }
 
+// The attached CPU and a device without the layer under one scheduler, and memory in which one graph after the other is built.
+struct two_devices {
+    ggml_backend *              cpu    = stock().base.ggml_backend_dev_init(attached_cpu(), nullptr);
+    ggml_backend *              second = new_native_second_backend(1);
+    struct ggml_backend_sched * sched  = nullptr;
+    std::vector<char>           memory = std::vector<char>(size_t{1} << 22);
+
+    two_devices() {
+        ggml_backend * both[] = {second, cpu};
+        sched                 = stock().base.ggml_backend_sched_new(both, nullptr, 2, 256, false, true);
+    }
+    ~two_devices() {
+        stock().base.ggml_backend_sched_free(sched);
+        stock().base.ggml_backend_free(cpu);
+        stock().base.ggml_backend_free(second);
+    }
+    two_devices(const two_devices &)             = delete;
+    two_devices & operator=(const two_devices &) = delete;
+};
+
 } // namespace
 
 TEST_CASE("FUSE-2: what has memory of its own stays readable: it is no intermediate") {
@@ -63,13 +83,10 @@ TEST_CASE("FUSE-2: a graph built again at the same addresses, whose intermediate
     second_device();
     sequence_rule rule;
     added(rule, {"SQR", "SCALE"});
-    const stock_ggml &          g      = stock();
-    ggml_backend *              second = new_native_second_backend(1);
-    ggml_backend *              cpu    = g.base.ggml_backend_dev_init(attached_cpu(), nullptr);
-    ggml_backend *              both[] = {second, cpu};
-    struct ggml_backend_sched * sched  = g.base.ggml_backend_sched_new(both, nullptr, 2, 256, false, true);
-    std::vector<char>           memory(size_t{1} << 22);
-    const auto                  in = ramp(WIDTH * ROWS);
+    const stock_ggml & g = stock();
+    two_devices        devices;
+    auto & [cpu, second, sched, memory] = devices;
+    const auto in                       = ramp(WIDTH * ROWS);
     for (const bool read_outside : {false, true}) {
         CAPTURE(read_outside);
         ggml_context * ctx   = g.base.ggml_init({memory.size(), memory.data(), true});
@@ -103,22 +120,16 @@ TEST_CASE("FUSE-2: a graph built again at the same addresses, whose intermediate
         CHECK(rule.runs == (read_outside ? 0 : 1));
         g.base.ggml_free(ctx);
     }
-    g.base.ggml_backend_sched_free(sched);
-    g.base.ggml_backend_free(cpu);
-    g.base.ggml_backend_free(second);
 }
 
 TEST_CASE("FUSE-4: nodes that an evaluation callback cuts out of a graph carry no added source, whatever older plan lies there") {
     second_device();
     sequence_rule rule;
     added(rule, {"SQR", "SOFT_MAX"});
-    const stock_ggml &          g      = stock();
-    ggml_backend *              second = new_native_second_backend(1);
-    ggml_backend *              cpu    = g.base.ggml_backend_dev_init(attached_cpu(), nullptr);
-    ggml_backend *              both[] = {second, cpu};
-    struct ggml_backend_sched * sched  = g.base.ggml_backend_sched_new(both, nullptr, 2, 256, false, true);
-    std::vector<char>           memory(size_t{1} << 22);
-    const auto                  in = ramp(WIDTH * ROWS, -0.1f, 0.001f);
+    const stock_ggml & g = stock();
+    two_devices        devices;
+    auto & [cpu, second, sched, memory] = devices;
+    const auto in                       = ramp(WIDTH * ROWS, -0.1f, 0.001f);
     // the first graph's second split and the second one's nodes behind the callback are the same part of the node array
     for (const bool cut : {false, true}) {
         CAPTURE(cut);
@@ -162,9 +173,6 @@ TEST_CASE("FUSE-4: nodes that an evaluation callback cuts out of a graph carry n
         }
         g.base.ggml_free(ctx);
     }
-    g.base.ggml_backend_sched_free(sched);
-    g.base.ggml_backend_free(cpu);
-    g.base.ggml_backend_free(second);
 }
 
 TEST_CASE("KERNEL-4: workspace lies apart from the output, of I8 nodes too, which have the added leaf's type") {
