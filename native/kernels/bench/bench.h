@@ -46,6 +46,9 @@ peak peak_i8();
 std::function<void()> onednn_f32(int64_t M, int64_t N, int64_t K, const float * x, const float * w, float * dst);
 std::function<void()> onednn_i8(int64_t M, int64_t N, int64_t K, const uint8_t * x, const int8_t * w, int32_t * dst);
 std::function<void()> onednn_i8(int64_t M, int64_t N, int64_t K, const int8_t * x, const int8_t * w, int32_t * dst);
+// floats, scaled by column; scales by row oneDNN 2.6 has in its reference implementation alone
+std::function<void()>
+onednn_i8_scaled(int64_t M, int64_t N, int64_t K, const uint8_t * x, const int8_t * w, const float * w_scale, float * dst);
 
 } // namespace bench
 

@@ -48,6 +48,9 @@ std::function<void()> onednn_i8(int64_t, int64_t, int64_t, const uint8_t *, cons
 std::function<void()> onednn_i8(int64_t, int64_t, int64_t, const int8_t *, const int8_t *, int32_t *) {
     return {};
 }
+std::function<void()> onednn_i8_scaled(int64_t, int64_t, int64_t, const uint8_t *, const int8_t *, const float *, float *) {
+    return {};
+}
 #endif
 
 } // namespace bench
