@@ -203,6 +203,10 @@ struct ggml_ext_op_desc {
 // `out` gets the handle for ggml_ext_unregister; it may be NULL
 GGML_EXT_API int ggml_ext_register_op(const struct ggml_ext_op_desc * desc, struct ggml_ext_registration ** out);
 
+// What computes a tensor: "NONE", "MUL_MAT", ..., or a registered operator's name, withdrawn ones included. NULL: no tensor, or ggml
+// is not loaded. It lives as long as the process.
+GGML_EXT_API const char * ggml_ext_op_name(const struct ggml_tensor * tensor);
+
 // Makes a node in `ctx`: an ordinary tensor of ggml's op CUSTOM. Nothing is made where this fails.
 // `attrs` has exactly the operator's attrs_size bytes and is copied.
 GGML_EXT_API int ggml_ext_op_create(
@@ -367,6 +371,7 @@ struct ggml_ext_kernel_stats {
     uint64_t n_failed;      // callbacks that failed
     uint64_t n_refused;     // matches that were not legal
     uint64_t time_ns;       // of executed steps, on the thread of ith 0; only while profiling is on
+    uint64_t n_timed;       // executed steps that time_ns is the time of
 };
 
 GGML_EXT_API int  ggml_ext_get_kernel_stats(const struct ggml_ext_registration * registration, struct ggml_ext_kernel_stats * stats);
@@ -388,6 +393,10 @@ struct ggml_ext_backend_stats {
 
 GGML_EXT_API int ggml_ext_get_backend_stats(struct ggml_backend * backend, struct ggml_ext_backend_stats * stats);
 
+// Chooses for one node as planning does, and computes nothing: a plan of that node, with its step (none where nothing computes it) and
+// each kernel's refusal; free it. Asks kernels, and counts their answers. NOT_FOUND where the device is not attached.
+GGML_EXT_API int  ggml_ext_plan_single(struct ggml_backend_device * device, const struct ggml_tensor * node, struct ggml_ext_plan ** out);
+
 // Copies the plans that the backend holds now, most recent first; index 0 .. until NOT_FOUND. The copy is immutable and
 // outlives backend and graph; free it.
 GGML_EXT_API int  ggml_ext_plan_copy(struct ggml_backend * backend, int32_t index, struct ggml_ext_plan ** out);
@@ -395,7 +404,7 @@ GGML_EXT_API void ggml_ext_plan_free(struct ggml_ext_plan * plan);
 
 struct ggml_ext_plan_info {
     size_t       struct_size;
-    const char * backend;
+    const char * backend; // its name; the device's where one node was asked for
     int32_t      n_nodes;
     int32_t      n_steps;
     int32_t      n_refusals;
@@ -421,6 +430,7 @@ struct ggml_ext_plan_step {
     size_t       workspace_size;
     uint64_t     n_executed;
     uint64_t     time_ns; // all executions, while profiling is on
+    uint64_t     n_timed; // executions that time_ns is the time of
 };
 
 struct ggml_ext_plan_refusal {
@@ -549,6 +559,14 @@ typedef int (*ggml_ext_kernel_library_init_t)(
         struct ggml_backend_device * device,
         ggml_ext_add_registration    add,
         void *                       context);
+
+// Calls a library's function, and holds it to that: `add` (not NULL) receives what it registered on this thread without handing it over,
+// and of a failure, its own or add's, nothing stays registered. The library stays loaded for as long as the process lives.
+GGML_EXT_API int ggml_ext_init_kernel_library(
+        ggml_ext_kernel_library_init_t init,
+        struct ggml_backend_device *   device,
+        ggml_ext_add_registration      add,
+        void *                         context);
 
 #ifdef __cplusplus
 }

@@ -3,6 +3,7 @@
 #include "exec/runtime.h"
 #include "plan/backend_plans.h"
 #include "plan/copy.h"
+#include "plan/select.h"
 #include "support/status.h"
 
 using namespace ggml_ext;
@@ -36,12 +37,12 @@ std::unique_ptr<ggml_ext_plan> copy_plan(const abi::ggml & g, ggml_backend * bac
     int        next   = 0;
     const auto native = [&](int end) {
         if (end > next) {
-            copy->steps.push_back({next, end - next, "", false, 0, copy->n_computed, 0});
+            copy->steps.push_back({next, end - next, "", false, 0, copy->n_computed, 0, 0});
         }
     };
     for (const auto & s : p.steps) {
         native(s->first);
-        copy->steps.push_back({s->first, s->count, s->k->name, s->fused, s->prepared.workspace_size, s->executed.load(), s->time_ns.load()});
+        copy->steps.push_back({s->first, s->count, s->k->name, s->fused, s->prepared.workspace_size, s->executed.load(), s->time_ns.load(), s->timed.load()});
         next = s->first + s->count;
     }
     native(static_cast<int>(p.nodes.size()));
@@ -61,6 +62,35 @@ int ggml_ext_get_backend_stats(ggml_backend * backend, ggml_ext_backend_stats * 
                            {0, s.planned.load(), s.planned_late.load(), s.computed.load(), s.groups.load(), s.singly.load(),
                             s.plan_time_ns.load(), s.workspace_size.load(), s.recorded.load(), s.reused.load(), s.replayed.load()},
                            "stats");
+    });
+}
+
+int ggml_ext_plan_single(ggml_backend_device * device, const ggml_tensor * node, ggml_ext_plan ** out) {
+    return guarded([&]() -> int {
+        if (const int status = runtime::get().check_loaded(); status != GGML_EXT_STATUS_SUCCESS) {
+            return status;
+        }
+        if (device == nullptr || node == nullptr || out == nullptr) {
+            return fail(GGML_EXT_STATUS_INVALID_ARGUMENT, "%s is NULL", device == nullptr ? "device" : node == nullptr ? "node"
+                                                                                                                       : "out");
+        }
+        if (!runtime::get().is_attached(device)) {
+            return fail(GGML_EXT_STATUS_NOT_FOUND, "device %s is not attached", runtime::get().ggml().fn.ggml_backend_dev_name(device));
+        }
+        const attached_device * attached = runtime::find(device);
+        const abi::ggml &       g        = *attached->ggml;
+        auto                    copy     = std::make_unique<ggml_ext_plan>();
+        copy->backend                    = g.fn.ggml_backend_dev_name(device);
+        copy->nodes.push_back({node->name, op_name_of(g, node), node->type, {node->ne[0], node->ne[1], node->ne[2], node->ne[3]}});
+        const snapshot_cell::pin kernels(attached->kernels);
+        const plan::selection    chosen = plan::being_selected(*attached, node) // KERNEL-2
+                                              ? plan::selection{nullptr, attached->native_supports(node)}
+                                              : plan::select_kernel(*attached, *kernels, node, 0, &copy->refusals);
+        if (chosen.k != nullptr || chosen.native) {
+            copy->steps.push_back({0, 1, chosen.k != nullptr ? chosen.k->name : "", false, 0, 0, 0, 0});
+        }
+        *out = copy.release();
+        return GGML_EXT_STATUS_SUCCESS;
     });
 }
 
@@ -116,7 +146,7 @@ int ggml_ext_plan_get_step(const ggml_ext_plan * plan, int32_t index, ggml_ext_p
     return s == nullptr ? static_cast<int>(GGML_EXT_STATUS_NOT_FOUND)
                         : fill_struct(step,
                                       {0, s->first, s->count, s->kernel.empty() ? nullptr : s->kernel.c_str(), s->fused, s->workspace_size,
-                                       s->executed, s->time_ns},
+                                       s->executed, s->time_ns, s->timed},
                                       "step");
 }
 

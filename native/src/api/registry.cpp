@@ -1,6 +1,7 @@
 // C entries: operators, kernels, their registrations.
 
 #include "exec/runtime.h"
+#include "registry/describe.h"
 #include "registry/op_create.h"
 #include "support/status.h"
 
@@ -14,6 +15,10 @@ int ggml_ext_register_op(const ggml_ext_op_desc * desc, ggml_ext_registration **
         }
         return runtime::get().registrations().register_op(known, out);
     });
+}
+
+const char * ggml_ext_op_name(const ggml_tensor * tensor) {
+    return tensor == nullptr || !runtime::get().is_loaded() ? nullptr : op_name_of(runtime::get().ggml(), tensor);
 }
 
 int ggml_ext_op_create(ggml_context * ctx, const char * op, int32_t n_src, ggml_tensor * const * src, const void * attrs,
@@ -95,7 +100,7 @@ int ggml_ext_get_kernel_stats(const ggml_ext_registration * registration, ggml_e
         const kernel_counters & c = k->counters;
         return fill_struct(stats,
                            {0, c.supported.load(), c.unsupported.load(), c.planned.load(), c.executed.load(), c.failed.load(),
-                            c.refused.load(), c.time_ns.load()},
+                            c.refused.load(), c.time_ns.load(), c.timed.load()},
                            "stats");
     });
 }

@@ -144,7 +144,9 @@ step_timer::~step_timer() {
         const auto ns = static_cast<uint64_t>(
             std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - start_).count());
         step_->k->counters.time_ns.fetch_add(ns, std::memory_order_relaxed);
+        step_->k->counters.timed.fetch_add(1, std::memory_order_relaxed);
         step_->time_ns.fetch_add(ns, std::memory_order_relaxed);
+        step_->timed.fetch_add(1, std::memory_order_relaxed);
     }
 }
 

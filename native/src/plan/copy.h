@@ -16,7 +16,7 @@ struct ggml_ext_plan {
         std::string kernel; // "": the device's own
         bool        fused;
         size_t      workspace_size;
-        uint64_t    executed, time_ns;
+        uint64_t    executed, time_ns, timed;
     };
     std::string                  backend;
     std::vector<node>            nodes;

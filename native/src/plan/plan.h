@@ -31,6 +31,7 @@ struct step {
     std::vector<int32_t>  uses;       // of a group's intermediates, in the whole graph: a reader in another split is in no print
     std::atomic<uint64_t> executed{0};
     std::atomic<uint64_t> time_ns{0};
+    std::atomic<uint64_t> timed{0}; // executions that time_ns is the time of
 
     ~step(); // destroys the prepared state
 

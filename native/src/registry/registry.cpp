@@ -46,6 +46,33 @@ bool disabled_by_environment(const std::string & name) {
 
 } // namespace
 
+void registration_log::make_room() {
+    for (registration_log * l = innermost; l != nullptr; l = l->outer_) {
+        l->registrations_.reserve(l->registrations_.size() + 1);
+    }
+}
+
+void registration_log::add(ggml_ext_registration * registration) {
+    for (registration_log * l = innermost; l != nullptr; l = l->outer_) {
+        l->registrations_.push_back(registration);
+    }
+}
+
+void registration_log::remove(ggml_ext_registration * registration) {
+    for (registration_log * l = innermost; l != nullptr; l = l->outer_) {
+        auto & all = l->registrations_;
+        all.erase(std::remove(all.begin(), all.end(), registration), all.end());
+    }
+}
+
+registration_log::registration_log() : outer_(innermost) {
+    innermost = this;
+}
+
+registration_log::~registration_log() {
+    innermost = outer_;
+}
+
 int registry::register_op(const ggml_ext_op_desc & desc, ggml_ext_registration ** out) {
     if (const int status = check_name("operator", desc.name); status != GGML_EXT_STATUS_SUCCESS) {
         return status;
@@ -77,12 +104,14 @@ int registry::register_op(const ggml_ext_op_desc & desc, ggml_ext_registration *
     all_ops_.push_back(std::move(op));
     handles_.insert(handle.get());
     try {
+        registration_log::make_room();
         ops_.emplace(handle->op->name, handle->op);
     } catch (...) {
         handles_.erase(handle.get());
         throw;
     }
     handle->op->data->release = desc.release; // the caller's until nothing can fail any more
+    registration_log::add(handle.get());
     if (out != nullptr) {
         *out = handle.get();
     }
@@ -154,6 +183,7 @@ int registry::register_kernel(const abi::ggml & g, ggml_backend_device * device,
     handle->kernel = k;
     of_device.push_back(k);
     try {
+        registration_log::make_room();
         handles_.insert(handle.get());
         publish(device, cell);
     } catch (...) {
@@ -162,6 +192,7 @@ int registry::register_kernel(const abi::ggml & g, ggml_backend_device * device,
         throw;
     }
     k->desc.release = desc.release;
+    registration_log::add(handle.get());
     if (out != nullptr) {
         *out = handle.get();
     }
@@ -210,6 +241,7 @@ int registry::unregister(ggml_ext_registration * const * registrations, size_t n
             if (handles_.erase(registrations[i]) == 0) {
                 continue; // named twice
             }
+            registration_log::remove(registrations[i]);
             gone.emplace_back(registrations[i]);
             if (op_registration * op = registrations[i]->op; op != nullptr) {
                 ops_.erase(op->name);

@@ -45,7 +45,7 @@ struct op_use {
 class snapshot_cell;
 
 struct kernel_counters {
-    std::atomic<uint64_t> supported{0}, unsupported{0}, planned{0}, executed{0}, failed{0}, refused{0}, time_ns{0};
+    std::atomic<uint64_t> supported{0}, unsupported{0}, planned{0}, executed{0}, failed{0}, refused{0}, time_ns{0}, timed{0};
 };
 
 struct kernel {
@@ -135,6 +135,28 @@ struct ggml_ext_registration {
 };
 
 namespace ggml_ext {
+
+// Keeps what its thread registers while it lives, but for what that thread withdraws again.
+class registration_log {
+public:
+    registration_log();
+    ~registration_log();
+    registration_log(const registration_log &)             = delete;
+    registration_log & operator=(const registration_log &) = delete;
+
+    const std::vector<ggml_ext_registration *> & registrations() const { return registrations_; }
+
+    // for the registry: into all logs of this thread; room first, so that adding cannot fail
+    static void make_room();
+    static void add(ggml_ext_registration * registration);
+    static void remove(ggml_ext_registration * registration);
+
+private:
+    static inline thread_local registration_log * innermost = nullptr;
+
+    registration_log *                   outer_;
+    std::vector<ggml_ext_registration *> registrations_;
+};
 
 class registry {
 public:

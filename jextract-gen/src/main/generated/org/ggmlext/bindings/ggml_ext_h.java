@@ -1062,6 +1062,66 @@ public class ggml_ext_h extends ggml_shared {
         }
     }
 
+    private static class ggml_ext_op_name {
+        public static final FunctionDescriptor DESC = FunctionDescriptor.of(
+            ggml_ext_h.C_POINTER,
+            ggml_ext_h.C_POINTER
+        );
+
+        public static final MemorySegment ADDR = SYMBOL_LOOKUP.findOrThrow("ggml_ext_op_name");
+
+        public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
+    }
+
+    /**
+     * Function descriptor for:
+     * {@snippet lang=c :
+     * const char *ggml_ext_op_name(const struct ggml_tensor *tensor)
+     * }
+     */
+    public static FunctionDescriptor ggml_ext_op_name$descriptor() {
+        return ggml_ext_op_name.DESC;
+    }
+
+    /**
+     * Downcall method handle for:
+     * {@snippet lang=c :
+     * const char *ggml_ext_op_name(const struct ggml_tensor *tensor)
+     * }
+     */
+    public static MethodHandle ggml_ext_op_name$handle() {
+        return ggml_ext_op_name.HANDLE;
+    }
+
+    /**
+     * Address for:
+     * {@snippet lang=c :
+     * const char *ggml_ext_op_name(const struct ggml_tensor *tensor)
+     * }
+     */
+    public static MemorySegment ggml_ext_op_name$address() {
+        return ggml_ext_op_name.ADDR;
+    }
+
+    /**
+     * {@snippet lang=c :
+     * const char *ggml_ext_op_name(const struct ggml_tensor *tensor)
+     * }
+     */
+    public static MemorySegment ggml_ext_op_name(MemorySegment tensor) {
+        var mh$ = ggml_ext_op_name.HANDLE;
+        try {
+            if (TRACE_DOWNCALLS) {
+                traceDowncall("ggml_ext_op_name", tensor);
+            }
+            return (MemorySegment)mh$.invokeExact(tensor);
+        } catch (Error | RuntimeException ex) {
+           throw ex;
+        } catch (Throwable ex$) {
+           throw new AssertionError("should not reach here", ex$);
+        }
+    }
+
     private static class ggml_ext_op_create {
         public static final FunctionDescriptor DESC = FunctionDescriptor.of(
             ggml_ext_h.C_INT,
@@ -2192,6 +2252,68 @@ public class ggml_ext_h extends ggml_shared {
         }
     }
 
+    private static class ggml_ext_plan_single {
+        public static final FunctionDescriptor DESC = FunctionDescriptor.of(
+            ggml_ext_h.C_INT,
+            ggml_ext_h.C_POINTER,
+            ggml_ext_h.C_POINTER,
+            ggml_ext_h.C_POINTER
+        );
+
+        public static final MemorySegment ADDR = SYMBOL_LOOKUP.findOrThrow("ggml_ext_plan_single");
+
+        public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
+    }
+
+    /**
+     * Function descriptor for:
+     * {@snippet lang=c :
+     * int ggml_ext_plan_single(struct ggml_backend_device *device, const struct ggml_tensor *node, struct ggml_ext_plan **out)
+     * }
+     */
+    public static FunctionDescriptor ggml_ext_plan_single$descriptor() {
+        return ggml_ext_plan_single.DESC;
+    }
+
+    /**
+     * Downcall method handle for:
+     * {@snippet lang=c :
+     * int ggml_ext_plan_single(struct ggml_backend_device *device, const struct ggml_tensor *node, struct ggml_ext_plan **out)
+     * }
+     */
+    public static MethodHandle ggml_ext_plan_single$handle() {
+        return ggml_ext_plan_single.HANDLE;
+    }
+
+    /**
+     * Address for:
+     * {@snippet lang=c :
+     * int ggml_ext_plan_single(struct ggml_backend_device *device, const struct ggml_tensor *node, struct ggml_ext_plan **out)
+     * }
+     */
+    public static MemorySegment ggml_ext_plan_single$address() {
+        return ggml_ext_plan_single.ADDR;
+    }
+
+    /**
+     * {@snippet lang=c :
+     * int ggml_ext_plan_single(struct ggml_backend_device *device, const struct ggml_tensor *node, struct ggml_ext_plan **out)
+     * }
+     */
+    public static int ggml_ext_plan_single(MemorySegment device, MemorySegment node, MemorySegment out) {
+        var mh$ = ggml_ext_plan_single.HANDLE;
+        try {
+            if (TRACE_DOWNCALLS) {
+                traceDowncall("ggml_ext_plan_single", device, node, out);
+            }
+            return (int)mh$.invokeExact(device, node, out);
+        } catch (Error | RuntimeException ex) {
+           throw ex;
+        } catch (Throwable ex$) {
+           throw new AssertionError("should not reach here", ex$);
+        }
+    }
+
     private static class ggml_ext_plan_copy {
         public static final FunctionDescriptor DESC = FunctionDescriptor.of(
             ggml_ext_h.C_INT,
@@ -2931,6 +3053,69 @@ public class ggml_ext_h extends ggml_shared {
                 traceDowncall("ggml_ext_cuda_launch", backend, params);
             }
             return (int)mh$.invokeExact(backend, params);
+        } catch (Error | RuntimeException ex) {
+           throw ex;
+        } catch (Throwable ex$) {
+           throw new AssertionError("should not reach here", ex$);
+        }
+    }
+
+    private static class ggml_ext_init_kernel_library {
+        public static final FunctionDescriptor DESC = FunctionDescriptor.of(
+            ggml_ext_h.C_INT,
+            ggml_ext_h.C_POINTER,
+            ggml_ext_h.C_POINTER,
+            ggml_ext_h.C_POINTER,
+            ggml_ext_h.C_POINTER
+        );
+
+        public static final MemorySegment ADDR = SYMBOL_LOOKUP.findOrThrow("ggml_ext_init_kernel_library");
+
+        public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
+    }
+
+    /**
+     * Function descriptor for:
+     * {@snippet lang=c :
+     * int ggml_ext_init_kernel_library(ggml_ext_kernel_library_init_t init, struct ggml_backend_device *device, ggml_ext_add_registration add, void *context)
+     * }
+     */
+    public static FunctionDescriptor ggml_ext_init_kernel_library$descriptor() {
+        return ggml_ext_init_kernel_library.DESC;
+    }
+
+    /**
+     * Downcall method handle for:
+     * {@snippet lang=c :
+     * int ggml_ext_init_kernel_library(ggml_ext_kernel_library_init_t init, struct ggml_backend_device *device, ggml_ext_add_registration add, void *context)
+     * }
+     */
+    public static MethodHandle ggml_ext_init_kernel_library$handle() {
+        return ggml_ext_init_kernel_library.HANDLE;
+    }
+
+    /**
+     * Address for:
+     * {@snippet lang=c :
+     * int ggml_ext_init_kernel_library(ggml_ext_kernel_library_init_t init, struct ggml_backend_device *device, ggml_ext_add_registration add, void *context)
+     * }
+     */
+    public static MemorySegment ggml_ext_init_kernel_library$address() {
+        return ggml_ext_init_kernel_library.ADDR;
+    }
+
+    /**
+     * {@snippet lang=c :
+     * int ggml_ext_init_kernel_library(ggml_ext_kernel_library_init_t init, struct ggml_backend_device *device, ggml_ext_add_registration add, void *context)
+     * }
+     */
+    public static int ggml_ext_init_kernel_library(MemorySegment init, MemorySegment device, MemorySegment add, MemorySegment context) {
+        var mh$ = ggml_ext_init_kernel_library.HANDLE;
+        try {
+            if (TRACE_DOWNCALLS) {
+                traceDowncall("ggml_ext_init_kernel_library", init, device, add, context);
+            }
+            return (int)mh$.invokeExact(init, device, add, context);
         } catch (Error | RuntimeException ex) {
            throw ex;
         } catch (Throwable ex$) {

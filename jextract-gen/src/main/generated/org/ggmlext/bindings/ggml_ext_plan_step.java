@@ -23,6 +23,7 @@ import static java.lang.foreign.MemoryLayout.PathElement.*;
  *     size_t workspace_size;
  *     uint64_t n_executed;
  *     uint64_t time_ns;
+ *     uint64_t n_timed;
  * }
  * }
  */
@@ -41,7 +42,8 @@ public class ggml_ext_plan_step {
         MemoryLayout.paddingLayout(7),
         ggml_ext_h.C_LONG_LONG.withName("workspace_size"),
         ggml_ext_h.C_LONG_LONG.withName("n_executed"),
-        ggml_ext_h.C_LONG_LONG.withName("time_ns")
+        ggml_ext_h.C_LONG_LONG.withName("time_ns"),
+        ggml_ext_h.C_LONG_LONG.withName("n_timed")
     ).withName("ggml_ext_plan_step");
 
     /**
@@ -401,6 +403,50 @@ public class ggml_ext_plan_step {
      */
     public static void time_ns(MemorySegment struct, long fieldValue) {
         struct.set(time_ns$LAYOUT, time_ns$OFFSET, fieldValue);
+    }
+
+    private static final OfLong n_timed$LAYOUT = (OfLong)$LAYOUT.select(groupElement("n_timed"));
+
+    /**
+     * Layout for field:
+     * {@snippet lang=c :
+     * uint64_t n_timed
+     * }
+     */
+    public static final OfLong n_timed$layout() {
+        return n_timed$LAYOUT;
+    }
+
+    private static final long n_timed$OFFSET = $LAYOUT.byteOffset(groupElement("n_timed"));
+
+    /**
+     * Offset for field:
+     * {@snippet lang=c :
+     * uint64_t n_timed
+     * }
+     */
+    public static final long n_timed$offset() {
+        return n_timed$OFFSET;
+    }
+
+    /**
+     * Getter for field:
+     * {@snippet lang=c :
+     * uint64_t n_timed
+     * }
+     */
+    public static long n_timed(MemorySegment struct) {
+        return struct.get(n_timed$LAYOUT, n_timed$OFFSET);
+    }
+
+    /**
+     * Setter for field:
+     * {@snippet lang=c :
+     * uint64_t n_timed
+     * }
+     */
+    public static void n_timed(MemorySegment struct, long fieldValue) {
+        struct.set(n_timed$LAYOUT, n_timed$OFFSET, fieldValue);
     }
 
     /**
