@@ -60,12 +60,12 @@ final class GraphCheck {
     for (int i = 0; i < members.size(); i++) {
       long tensor = members.get(i);
       if (Native.op(tensor) != ggml_h.GGML_OP_NONE()) {
-        supported(graph, tensor, backends);
+        supported(tensor, backends);
       }
     }
   }
 
-  private static void supported(Graph graph, long tensor, List<Backend> backends) {
+  private static void supported(long tensor, List<Backend> backends) {
     MemorySegment node = Native.tensor(tensor);
     long view = Native.viewSrc(tensor);
     long buffer = Native.buffer(view != 0 ? view : tensor);
@@ -84,7 +84,7 @@ final class GraphCheck {
       }
     }
     List<Device> devices = backends.stream().map(Backend::device).toList();
-    RefusedNodes.Refusal refusal = RefusedNodes.explain(graph.context().handle(), node, devices);
+    RefusedNodes.Refusal refusal = RefusedNodes.explain(node, devices);
     String what =
         "%s of type %s (node \"%s\")"
             .formatted(

@@ -243,6 +243,20 @@ public final class Extensions {
   }
 
   /**
+   * What a device would do with a node by itself: the extension or the native kernel that would
+   * compute it, in a plan of one step, or of none where nothing would, with the reason of each
+   * kernel that would not. Asks the kernels, and computes nothing.
+   *
+   * @throws IllegalArgumentException if the device is not extended
+   * @throws IllegalStateException if the node's context, or that of a tensor which it is made of,
+   *     is closed
+   */
+  public Plan plan(Device device, Tensor node) {
+    requireExtended(device);
+    return node.nativeCall(tensor -> PlanReader.single(device.handle(), tensor));
+  }
+
+  /**
    * What a backend does now with the graphs that it was given, the most recent first.
    *
    * @throws IllegalStateException if the backend is closed

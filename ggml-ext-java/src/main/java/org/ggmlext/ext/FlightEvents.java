@@ -1,7 +1,6 @@
 package org.ggmlext.ext;
 
 import java.util.Collections;
-import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -52,18 +51,6 @@ final class FlightEvents {
 
   static void closed(Registration registration) {
     REGISTRATIONS.remove(registration);
-  }
-
-  /** How often each kernel of a library has refused a node. */
-  static Map<Registration, Long> refusalsOfNativeKernels() {
-    Map<Registration, Long> refusals = new HashMap<>();
-    for (Registration registration : REGISTRATIONS) {
-      KernelStats stats = registration.isOfLibrary() ? registration.statsIfKernel() : null;
-      if (stats != null) {
-        refusals.put(registration, stats.unsupported());
-      }
-    }
-    return refusals;
   }
 
   private static ComputeWatch.Span begin() {

@@ -30,16 +30,7 @@ final class KernelAdapter implements KernelTarget {
 
   @Override
   public @Nullable String supports(long node) {
-    try {
-      String refusal = ask(definition.supports(), node);
-      if (refusal != null) {
-        KernelAnswers.refused(definition.name(), refusal);
-      }
-      return refusal;
-    } catch (RuntimeException | Error e) {
-      KernelAnswers.refused(definition.name(), e.toString());
-      throw e;
-    }
+    return ask(definition.supports(), node);
   }
 
   @Override

@@ -33,8 +33,12 @@ final class KernelEvent extends Event {
   @Label("Refused Matches")
   long refused;
 
+  @Label("Steps Timed")
+  @Description("Executed while profiling was on")
+  long timed;
+
   @Label("Time")
-  @Description("Of all executed steps, while profiling was on")
+  @Description("Of all timed steps")
   @Timespan(Timespan.NANOSECONDS)
   long time;
 
@@ -44,6 +48,7 @@ final class KernelEvent extends Event {
     executed = stats.executed();
     failed = stats.failed();
     refused = stats.refused();
+    timed = stats.timed();
     time = stats.nanos();
   }
 }

@@ -10,7 +10,6 @@ import java.util.concurrent.ConcurrentHashMap;
 import org.ggmlext.Device;
 import org.ggmlext.GgmlException;
 import org.ggmlext.bindings.ggml_ext_h;
-import org.ggmlext.bindings.ggml_ext_kernel_library_init_t;
 import org.ggmlext.internal.callback.Registry;
 import org.ggmlext.internal.callback.Stubs;
 import org.ggmlext.internal.load.DynamicLoader;
@@ -73,7 +72,7 @@ public final class KernelLibrary {
         Registry.collect(
             handle -> added.add(registration(MemorySegment.ofAddress(handle))),
             slot ->
-                ggml_ext_kernel_library_init_t.invoke(
+                ggml_ext_h.ggml_ext_init_kernel_library(
                     init, device.handle(), Stubs.ADD_REGISTRATION, MemorySegment.ofAddress(slot)));
     Place place = new Place(init.address(), device);
     if (status != ggml_ext_h.GGML_EXT_STATUS_SUCCESS()) {

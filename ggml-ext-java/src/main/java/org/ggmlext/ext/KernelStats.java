@@ -11,6 +11,7 @@ package org.ggmlext.ext;
  * @param refused matches that were not legal
  * @param nanos time of executed steps in nanoseconds, on the thread of task 0; counted only while
  *     {@linkplain Extensions#setProfiling profiling} is on
+ * @param timed how many of {@code executed} that is the time of
  */
 public record KernelStats(
     long supported,
@@ -19,4 +20,5 @@ public record KernelStats(
     long executed,
     long failed,
     long refused,
-    long nanos) {}
+    long nanos,
+    long timed) {}

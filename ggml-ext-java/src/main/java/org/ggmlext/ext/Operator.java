@@ -10,6 +10,7 @@ import org.ggmlext.GgmlException;
 import org.ggmlext.Tensor;
 import org.ggmlext.bindings.ggml_ext_h;
 import org.ggmlext.bindings.ggml_tensor;
+import org.ggmlext.internal.Native;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -178,7 +179,7 @@ public final class Operator<A extends Record> {
     byte[] bytes =
         node.nativeCall(
             tensor ->
-                OperatorNames.of(node.context().handle(), tensor).equals(name)
+                Native.string(ggml_ext_h.ggml_ext_op_name(tensor)).equals(name)
                     ? attributeBytes(tensor)
                     : null);
     return bytes == null ? null : codec.decode(bytes);

@@ -51,7 +51,8 @@ public record Plan(
    * @param workspaceBytes scratch memory
    * @param executed how often it was executed, while profiling was on or off
    * @param nanos time of the executions while {@linkplain Extensions#setProfiling profiling} was
-   *     on, all together, in nanoseconds; how many of {@code executed} those are is not counted
+   *     on, all together, in nanoseconds
+   * @param timed how many of {@code executed} that is the time of
    */
   public record Step(
       int first,
@@ -60,7 +61,13 @@ public record Plan(
       boolean fused,
       long workspaceBytes,
       long executed,
-      long nanos) {}
+      long nanos,
+      long timed) {
+    /** Mean time of an execution that was timed, in nanoseconds; 0 where none was. */
+    public double nanosEach() {
+      return timed == 0 ? 0 : (double) nanos / timed;
+    }
+  }
 
   /**
    * A kernel or rule that was not taken.
@@ -77,9 +84,9 @@ public record Plan(
   }
 
   /**
-   * The plan as a picture, an SVG document: a box for each step with its nodes, and the time of all
-   * its executions while {@linkplain Extensions#setProfiling profiling} was on. Reasons of refusals
-   * show under the mouse.
+   * The plan as a picture, an SVG document: a box for each step with its nodes, and the mean time
+   * of its executions while {@linkplain Extensions#setProfiling profiling} was on. Reasons of
+   * refusals show under the mouse.
    */
   public String toSvg() {
     return PlanSvg.draw(List.of(this));
@@ -112,8 +119,8 @@ public record Plan(
       text.append("  ").append(range(step.first(), step.count())).append("  ");
       text.append(step.kernel() == null ? "native" : step.kernel());
       text.append(step.fused() ? " (fused)" : "").append(": ").append(operations(step));
-      if (step.nanos() > 0) {
-        text.append(String.format(Locale.ROOT, "  %.1f us in all", step.nanos() / 1e3));
+      if (step.timed() > 0) {
+        text.append(String.format(Locale.ROOT, "  %.1f us", step.nanosEach() / 1e3));
       }
       text.append(System.lineSeparator());
     }

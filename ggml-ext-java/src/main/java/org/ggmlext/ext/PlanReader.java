@@ -34,13 +34,25 @@ final class PlanReader {
           return List.copyOf(plans);
         }
         ExtStatus.check(status);
-        MemorySegment plan = out.get(ValueLayout.ADDRESS, 0);
-        try {
-          plans.add(new PlanReader(plan, arena).read());
-        } finally {
-          ggml_ext_h.ggml_ext_plan_free(plan);
-        }
+        plans.add(read(out.get(ValueLayout.ADDRESS, 0), arena));
       }
+    }
+  }
+
+  /** What a device would do with one node. */
+  static Plan single(MemorySegment device, MemorySegment node) {
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment out = arena.allocate(ValueLayout.ADDRESS);
+      ExtStatus.check(ggml_ext_h.ggml_ext_plan_single(device, node, out));
+      return read(out.get(ValueLayout.ADDRESS, 0), arena);
+    }
+  }
+
+  private static Plan read(MemorySegment plan, Arena arena) {
+    try {
+      return new PlanReader(plan, arena).read();
+    } finally {
+      ggml_ext_h.ggml_ext_plan_free(plan);
     }
   }
 
@@ -93,7 +105,8 @@ final class PlanReader {
               ggml_ext_plan_step.fused(step),
               ggml_ext_plan_step.workspace_size(step),
               ggml_ext_plan_step.n_executed(step),
-              ggml_ext_plan_step.time_ns(step)));
+              ggml_ext_plan_step.time_ns(step),
+              ggml_ext_plan_step.n_timed(step)));
     }
     return steps;
   }

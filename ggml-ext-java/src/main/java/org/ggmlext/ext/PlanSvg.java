@@ -140,7 +140,10 @@ final class PlanSvg {
     if (kernel == null) {
       return "ggml's own kernels, " + count(step.count(), "node");
     }
-    String time = time(step) == 0 ? "" : ", measured ones " + microseconds(time(step)) + " in all";
+    String time =
+        step.timed() == 0
+            ? ""
+            : ", %d of them timed: %s each".formatted(step.timed(), microseconds(time(step)));
     return "%s\nexecuted %s%s".formatted(kernel, count(step.executed(), "time"), time);
   }
 
@@ -148,7 +151,7 @@ final class PlanSvg {
     double time = time(step);
     if (time > 0) {
       rect(BAR, baseline - 10, Math.max(2, (int) (BAR_WIDTH * time / longest)), 12, 2, "bar");
-      text(BAR + BAR_WIDTH + 6, baseline, "time", microseconds(time) + " in all");
+      text(BAR + BAR_WIDTH + 6, baseline, "time", microseconds(time));
     }
   }
 
@@ -179,12 +182,9 @@ final class PlanSvg {
                 .collect(Collectors.joining()));
   }
 
-  /**
-   * Microseconds of all executions that were measured, 0 where none was. How many those are is not
-   * known, so that there is no time of one.
-   */
+  /** Microseconds of an execution, 0 where none was timed. */
   private static double time(Plan.Step step) {
-    return step.nanos() / 1e3;
+    return step.nanosEach() / 1e3;
   }
 
   private static String type(int id) {

@@ -116,7 +116,8 @@ public final class Registration implements AutoCloseable {
         ggml_ext_kernel_stats.n_executed(stats),
         ggml_ext_kernel_stats.n_failed(stats),
         ggml_ext_kernel_stats.n_refused(stats),
-        ggml_ext_kernel_stats.time_ns(stats));
+        ggml_ext_kernel_stats.time_ns(stats),
+        ggml_ext_kernel_stats.n_timed(stats));
   }
 
   /**

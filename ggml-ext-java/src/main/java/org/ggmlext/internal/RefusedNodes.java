@@ -21,15 +21,11 @@ public final class RefusedNodes {
   /** Explains refusals. */
   @FunctionalInterface
   public interface Explainer {
-    /**
-     * Asks the devices again; null if the node is of no registered operator.
-     *
-     * @param context the {@code ggml_context *} of the node's graph
-     */
-    @Nullable Refusal explain(MemorySegment context, MemorySegment node, List<Device> devices);
+    /** Asks the devices again; null if the node is of no registered operator. */
+    @Nullable Refusal explain(MemorySegment node, List<Device> devices);
   }
 
-  private static volatile Explainer explainer = (context, node, devices) -> null;
+  private static volatile Explainer explainer = (node, devices) -> null;
 
   private RefusedNodes() {}
 
@@ -39,8 +35,7 @@ public final class RefusedNodes {
   }
 
   /** Why the devices refuse a node; null if it is of no registered operator. */
-  public static @Nullable Refusal explain(
-      MemorySegment context, MemorySegment node, List<Device> devices) {
-    return explainer.explain(context, node, devices);
+  public static @Nullable Refusal explain(MemorySegment node, List<Device> devices) {
+    return explainer.explain(node, devices);
   }
 }

@@ -18,6 +18,8 @@ import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 
 class OperatorTest {
+  private static final int F32 = 0;
+
   record Swish(float beta) {}
 
   record Attr(int n, @Nullable DeviceType mode) {}
@@ -105,7 +107,7 @@ class OperatorTest {
             .formatted(operator.name());
     assertThatThrownBy(() -> bench.scheduler.compute(graph))
         .isInstanceOf(GgmlException.class)
-        .hasMessage(what + "no kernel of it is registered on CPU, or all are switched off");
+        .hasMessage(what + "no kernel of it is registered on CPU");
     Kernel halves =
         Kernel.builder(Workbench.unique("test.swish.halves"), operator)
             .supports(info -> Support.when(info.dst().is(Type.F16), "only F16"))
@@ -123,9 +125,29 @@ class OperatorTest {
         .isInstanceOf(GgmlException.class)
         .hasMessage(
             what
-                + "on CPU, kernel %s does not support it: only F16, ".formatted(halves.name())
-                + "kernel %s does not support it: ".formatted(fails.name())
+                + "on CPU, kernel %s: does not support it: only F16, ".formatted(halves.name())
+                + "kernel %s: supports failed (FAILED): ".formatted(fails.name())
                 + "java.lang.IllegalStateException: no idea");
+    Kernel all = Kernel.builder(Workbench.unique("test.swish.all"), operator).run(task -> {});
+    Registration registration = bench.register(all);
+    assertThat(bench.ext.plan(bench.cpu, node).steps())
+        .extracting(Plan.Step::kernel)
+        .containsExactly(all.name());
+    registration.setEnabled(false);
+    Plan plan = bench.ext.plan(bench.cpu, node);
+    assertThat(plan.steps()).isEmpty();
+    assertThat(plan.refusals())
+        .containsExactly(
+            new Plan.Refusal(0, halves.name(), "does not support it: only F16"),
+            new Plan.Refusal(
+                0,
+                fails.name(),
+                "supports failed (FAILED): java.lang.IllegalStateException: no idea"),
+            new Plan.Refusal(0, all.name(), "switched off"));
+    assertThat(plan.nodes())
+        .containsExactly(new Plan.Node("swished", operator.name(), F32, node.shape()));
+    Plan sum = bench.ext.plan(bench.cpu, bench.nodes.add(node, node));
+    assertThat(sum.steps()).extracting(Plan.Step::kernel).containsExactly((String) null);
   }
 
   @Test

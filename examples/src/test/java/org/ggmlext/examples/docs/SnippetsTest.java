@@ -150,7 +150,7 @@ class SnippetsTest {
           .isInstanceOf(GgmlException.class)
           .hasMessageContaining("can compute app.cube.v1")
           .hasMessageEndingWith(
-              "on CPU, kernel app.cube.java does not support it: only F32 without gaps");
+              "on CPU, kernel app.cube.java: does not support it: only F32 without gaps");
     }
   }
 
