@@ -167,13 +167,17 @@ int run_step(plan::step & s, failure & f, bool count) {
     }
     const step_timer timer(s, profiling());
     set_last_error("");
-    if (k.desc.execute != nullptr) {
-        status = k.desc.execute(&s.exec, k.desc.user_data);
-    } else {
-        for (int phase = 0; phase < s.prepared.n_phases && status == GGML_EXT_STATUS_SUCCESS; ++phase) {
-            status = k.desc.run(&s.exec, phase, 0, 1, k.desc.user_data);
+    // what the kernel throws, too, is its failure: the executor leaves no stream without an end of its order, and no capture open
+    status = guarded([&]() -> int {
+        if (k.desc.execute != nullptr) {
+            return k.desc.execute(&s.exec, k.desc.user_data);
         }
-    }
+        int result = GGML_EXT_STATUS_SUCCESS;
+        for (int phase = 0; phase < s.prepared.n_phases && result == GGML_EXT_STATUS_SUCCESS; ++phase) {
+            result = k.desc.run(&s.exec, phase, 0, 1, k.desc.user_data);
+        }
+        return result;
+    });
     if (status != GGML_EXT_STATUS_SUCCESS) {
         f.report(k, status);
     } else if (count) {

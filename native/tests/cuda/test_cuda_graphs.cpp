@@ -3,6 +3,7 @@
 #include "core/scale_add.h"
 #include "cuda/fixture.h"
 
+#include <stdexcept>
 #include <thread>
 
 using namespace ggml_ext;
@@ -218,6 +219,35 @@ TEST_CASE("CAP-1: a kernel that breaks the capture: native code is not called in
         }
     }
     CHECK(launched.count() == 0);
+}
+
+TEST_CASE("CAP-1: what a kernel throws in spite of the rule is its failure: no capture stays open, and streams stay ordered") {
+    registered r(SAFE);
+    bool       also_outside = false;
+    r.swish.first           = [&](cuda::CUstream stream) -> int {
+        CUstreamCaptureStatus status;
+        cuStreamIsCapturing(stream, &status);
+        if (also_outside || status != CU_STREAM_CAPTURE_STATUS_NONE) {
+            throw std::runtime_error("thrown by the kernel");
+        }
+        return GGML_EXT_STATUS_SUCCESS;
+    };
+    cuda_session        s(one_cuda());
+    cuda_graph::options o;
+    o.n_ours = 2;
+    cuda_graph graph(o);
+    s.allocate(graph);
+    const driver_calls recorded("cuStreamBeginCapture"), launched("cuGraphLaunch");
+    for (int i = 0; i < 4; ++i) {
+        s.run(graph, i);
+    }
+    CHECK(recorded.count() == 1);
+    CHECK(launched.count() == 0);
+    also_outside = true;
+    CHECK(s.compute(graph) == GGML_COMPUTE_FAILED);
+    CHECK(std::string(ggml_ext_last_error()).find("test.swish.cuda: thrown by the kernel") != std::string::npos);
+    also_outside = false;
+    s.run(graph, 4);
 }
 
 TEST_CASE("CAP-1: where the driver refuses a step of recording, the plan runs step by step") {
