@@ -106,10 +106,9 @@ cuda_executor::plan_state & cuda_executor::state_of(plan::plan & p) {
     return *static_cast<plan_state *>(p.exec_data.get());
 }
 
-bool cuda_executor::workspace_ready(const plan::plan & p) const {
-    return std::all_of(p.steps.begin(), p.steps.end(), [&](const std::unique_ptr<plan::step> & s) {
-        return s->prepared.workspace_size == 0 || (s->workspace_in_leaf && p.leaf != nullptr && p.leaf->data != nullptr) ||
-               own_.size() >= p.workspace_size + plan::WORKSPACE_ALIGNMENT;
+bool cuda_executor::needs_own_workspace(const plan::plan & p) {
+    return std::any_of(p.steps.begin(), p.steps.end(), [&](const std::unique_ptr<plan::step> & s) {
+        return s->prepared.workspace_size != 0 && !(s->workspace_in_leaf && p.leaf != nullptr && p.leaf->data != nullptr);
     });
 }
 
@@ -167,11 +166,15 @@ int32_t cuda_executor::compute_into(const call & c) {
             return GGML_COMPUTE_FAILED;
         }
     }
-    if (!workspace_ready(c.p)) {
+    const bool own = needs_own_workspace(c.p);
+    if (own && own_.size() < c.p.workspace_size + plan::WORKSPACE_ALIGNMENT) {
         fail(GGML_EXT_STATUS_UNSUPPORTED,
              "CAP-1: the backend's stream is being captured, and workspace of %zu bytes would have to be allocated: compute the graph once before",
              c.p.workspace_size);
         return GGML_COMPUTE_FAILED;
+    }
+    if (own) {
+        own_.keep(); // the caller's graph will hold its address, for longer than we know
     }
     return assign_workspace(c.p, own_) == GGML_EXT_STATUS_SUCCESS ? run(c, fragments::stamped, false) : GGML_COMPUTE_FAILED;
 }

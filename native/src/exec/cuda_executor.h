@@ -17,7 +17,7 @@ public:
 
     int     open(); // once; a status
     int32_t compute(attached_backend & backend, plan::plan & p, ggml_cgraph * graph) override;
-    size_t  workspace_size() const override { return own_.size(); }
+    size_t  workspace_size() const override { return own_.size_of_all(); }
     int     cuda_context(attached_backend & backend, ggml_ext_cuda_context & out) override;
     int     cuda_blas(attached_backend & backend, void ** handle) override;
     int     cuda_launch(const attached_backend & backend, const ggml_ext_cuda_launch_params & params) override;
@@ -33,7 +33,7 @@ private:
 
     plan_state & state_of(plan::plan & p);
     bool         may_become_graph(const plan::plan & p) const;
-    bool         workspace_ready(const plan::plan & p) const;
+    static bool  needs_own_workspace(const plan::plan & p);
     int32_t      compute_step_by_step(const call & c, fragments how);
     int32_t      compute_into(const call & c);
     int32_t      record(const call & c);

@@ -87,19 +87,27 @@ own_workspace::~own_workspace() {
     if (buffer_ != nullptr) {
         g_.fn.ggml_backend_buffer_free(buffer_);
     }
+    for (ggml_backend_buffer * buffer : kept_) {
+        g_.fn.ggml_backend_buffer_free(buffer);
+    }
 }
 
 void * own_workspace::get(size_t size) {
     if (size > size_) {
+        kept_.reserve(kept_.size() + 1);
         ggml_backend_buffer * grown =
             g_.fn.ggml_backend_buft_alloc_buffer(g_.fn.ggml_backend_get_default_buffer_type(backend_), size);
         if (grown == nullptr) {
             return nullptr;
         }
-        if (buffer_ != nullptr) {
+        if (keeps_) {
+            kept_.push_back(buffer_);
+            size_of_kept_ += size_;
+        } else if (buffer_ != nullptr) {
             g_.fn.ggml_backend_synchronize(backend_); // work that still uses the old one
             g_.fn.ggml_backend_buffer_free(buffer_);
         }
+        keeps_  = false;
         buffer_ = grown;
         size_   = size;
     }

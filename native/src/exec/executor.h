@@ -5,6 +5,7 @@
 #include "plan/plan.h"
 
 #include <chrono>
+#include <vector>
 
 namespace ggml_ext::exec {
 
@@ -57,12 +58,19 @@ public:
     // NULL where the backend has not that much memory
     void * get(size_t size);
     size_t size() const { return size_; }
+    // with what is kept
+    size_t size_of_all() const { return size_ + size_of_kept_; }
+    // What it gives now stays where it is until the backend ends: somebody has noted the address.
+    void keep() { keeps_ = true; }
 
 private:
-    const abi::ggml &     g_;
-    ggml_backend *        backend_;
-    ggml_backend_buffer * buffer_ = nullptr;
-    size_t                size_   = 0;
+    const abi::ggml &                  g_;
+    ggml_backend *                     backend_;
+    ggml_backend_buffer *              buffer_ = nullptr;
+    size_t                             size_   = 0;
+    bool                               keeps_  = false; // the buffer
+    std::vector<ggml_backend_buffer *> kept_;
+    size_t                             size_of_kept_ = 0;
 };
 
 // Gives each step its scratch memory; a status, and a message where there is none.

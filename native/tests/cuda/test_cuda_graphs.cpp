@@ -350,6 +350,38 @@ TEST_CASE("KERNEL-4: workspace is not allocated inside an enclosing capture, and
     stock().base.ggml_backend_buffer_free(buffer);
 }
 
+TEST_CASE("KERNEL-4: workspace that a caller's graph has recorded stays where it is when another plan wants more") {
+    constexpr size_t SMALL = 1 << 20, LARGE = 1 << 22;
+    registered       r(SAFE);
+    r.swish.workspace = SMALL;
+    direct_run d;
+    auto *     stream = native_stream(d.session.backend);
+    d.run(1);
+    CUgraph     graph = nullptr;
+    CUgraphExec exec  = nullptr;
+    REQUIRE(cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_RELAXED) == 0);
+    REQUIRE(stock().base.ggml_backend_graph_compute_async(d.session.backend, d.graph.graph) == GGML_COMPUTE_SUCCESS);
+    REQUIRE(cuStreamEndCapture(stream, &graph) == 0);
+    REQUIRE(cuGraphInstantiateWithFlags(&exec, graph, 0) == 0);
+
+    r.swish.workspace = LARGE;
+    cuda_graph            other({});
+    ggml_backend_buffer * buffer = stock().ggml_backend_alloc_ctx_tensors(other.ctx, d.session.backend);
+    other.set_input(2);
+    REQUIRE(stock().base.ggml_backend_graph_compute(d.session.backend, other.graph) == GGML_COMPUTE_SUCCESS);
+    other.check(2);
+    CHECK(stats_of(d.session.backend).workspace_size >= SMALL + LARGE);
+
+    d.graph.set_input(3);
+    REQUIRE(cuGraphLaunch(exec, stream) == 0);
+    REQUIRE(cuStreamSynchronize(stream) == 0);
+    d.graph.check(3);
+    cuGraphExecDestroy(exec);
+    cuGraphDestroy(graph);
+    d.session.close();
+    stock().base.ggml_backend_buffer_free(buffer);
+}
+
 TEST_CASE("CAP-2: closing a backend with live recordings frees all") {
     registered r(REUSABLE);
     const int  before = fake_cuda_live();
