@@ -138,6 +138,11 @@ bool read_norm_rotation(const ggml_ext_graph * graph, int32_t first, rotation & 
     if (!read_rotation(*rope, out)) {
         return false;
     }
+    for (int i = 1; i < rope->n_src; ++i) { // a group's intermediates are never written
+        if (rope->src[i] != nullptr && (rope->src[i]->tensor == norm->dst->tensor || rope->src[i]->tensor == mul->dst->tensor)) {
+            return refuse("what is rotated is also read for the angles");
+        }
+    }
     const ggml_ext_tensor & x = *norm->src[0];
     if (!is_f32(&x) || !dense_rows(x)) {
         return refuse("the input is not F32 with dense rows");

@@ -340,3 +340,42 @@ TEST_CASE("ROPE-3: a normalisation with another reader, or a weight with rows, i
         check_close(ours, std::vector<double>(stock.begin(), stock.end()), 2e-6);
     }
 }
+
+TEST_CASE("ROPE-3: a product that is rotated and gives the frequency factors, too, is not fused; the result stays ggml's") {
+    const int64_t D = 64;
+    for (const bool of_norm : {false, true}) {
+        CAPTURE(of_norm);
+        const auto compute = [&](std::string & kernels) {
+            model         b;
+            ggml_tensor * x       = b.typed_input(F32, {D});
+            ggml_tensor * weight  = b.weight(F32, {D});
+            ggml_tensor * norm    = b.g.ggml_rms_norm(b.ctx, x, 1e-6f);
+            ggml_tensor * product = b.g.ggml_mul(b.ctx, norm, weight);
+            ggml_tensor * p       = b.typed_input(I32, {1});
+            ggml_tensor * y       = rope(b, product, p, of_norm ? norm : product, {static_cast<int>(D), NEOX});
+            b.expand(y);
+            b.expand(b.g.ggml_sqr(b.ctx, y));
+            b.allocate();
+            auto xv = random_floats(static_cast<size_t>(D), 6), wv = random_floats(static_cast<size_t>(D), 7);
+            for (float * v = xv.data(); v != xv.data() + D; ++v) {
+                *v += *v < 0 ? -1.0f : 1.0f; // factors divide
+            }
+            for (float * v = wv.data(); v != wv.data() + D; ++v) {
+                *v += *v < 0 ? -1.0f : 1.0f;
+            }
+            b.put(x, xv);
+            b.put(weight, wv);
+            b.put(p, std::vector<int32_t>{7});
+            REQUIRE(b.compute() == 0);
+            kernels = b.kernels();
+            return b.get(y);
+        };
+        std::string    stock_kernels, kernels;
+        const auto     stock = compute(stock_kernels);
+        kernel_library library;
+        const auto     ours = compute(kernels);
+        CHECK(stock_kernels == "");
+        CHECK(kernels == "cpu.rope");
+        check_close(ours, std::vector<double>(stock.begin(), stock.end()), 1e-5);
+    }
+}
