@@ -47,9 +47,10 @@ public record Dim3(int x, int y, int z) {
     return of((int) blocks);
   }
 
-  /** The product of all three. */
+  /** The product of all three; {@link Long#MAX_VALUE} where it is larger. */
   public long volume() {
-    return (long) x * y * z;
+    long plane = (long) x * y;
+    return plane > Long.MAX_VALUE / z ? Long.MAX_VALUE : plane * z;
   }
 
   /** Such as {@code 32 x 4 x 1}. */

@@ -58,6 +58,9 @@ class CudaLaunchTest {
     assertThatThrownBy(() -> launch(ONE, new Dim3(1, 1, 65)))
         .isInstanceOf(IllegalArgumentException.class);
     assertThat(launch(ONE, new Dim3(2, 2, 64))).isNotNull();
+    assertThatThrownBy(() -> launch(ONE, new Dim3(1 << 30, 1 << 30, 16))) // 2^64 threads
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageContaining("expected at most 256");
     assertThatThrownBy(
             () -> new CudaLaunch(FUNCTION, ONE, ONE, -1, List.of(src(0), dst(), of(0)), false))
         .isInstanceOf(IllegalArgumentException.class)
@@ -79,6 +82,8 @@ class CudaLaunchTest {
         .isInstanceOf(IllegalArgumentException.class);
     assertThatThrownBy(() -> Dim3.covering(0, 2)).isInstanceOf(IllegalArgumentException.class);
     assertThat(new Dim3(1024, 65_535, 65_535).volume()).isEqualTo(1024L * 65_535 * 65_535);
+    assertThat(new Dim3(1 << 30, 1 << 30, 7).volume()).isEqualTo(7L << 60);
+    assertThat(new Dim3(1 << 30, 1 << 30, 8).volume()).isEqualTo(Long.MAX_VALUE);
   }
 
   @Test
