@@ -12,6 +12,7 @@ using kernel = void (*)(rope_params);
 
 constexpr int     THREADS    = 256;
 constexpr int64_t FEW_BLOCKS = 64; // of a GPU's multiprocessors most are idle then
+constexpr int64_t MAX_CHUNKS = 65535; // blocks for one token's heads, along y
 
 template <int V, int UNROLL> kernel rows_kernel(bool f16) {
     return f16 ? kernel(rope_rows<V, UNROLL, __half>) : kernel(rope_rows<V, UNROLL, float>);
@@ -182,7 +183,7 @@ int ggml_ext_cuda_rope(const struct ggml_ext_cuda_rope_args * args, void * strea
         return status;
     }
     rope_params p       = params_of(*args);
-    const int   vectors = register_vectors(*args);
+    int         vectors = register_vectors(*args);
     const bool  f16     = args->dst_f16 != 0;
     if (args->L > MAX_BLOCKS / args->N) {
         return fail(GGML_EXT_CUDA_UNSUPPORTED, "rope: L = %lld times N = %lld is more than a grid holds (%lld)",
@@ -190,18 +191,23 @@ int ggml_ext_cuda_rope(const struct ggml_ext_cuda_rope_args * args, void * strea
                     static_cast<long long>(MAX_BLOCKS));
     }
     int     threads = THREADS, unroll = 1;
-    int64_t chunks, tokens            = 1;
-    if (vectors == 0) {
-        chunks = std::min<int64_t>(quotient_up(args->n_head, 4 * (THREADS / 32)), 65535);
-    } else {
+    int64_t chunks = 0, tokens = 1;
+    if (vectors != 0) {
         const int64_t    lanes  = args->d_head / (4 * vectors);
         const row_layout layout = layout_of(*args, lanes);
-        threads                 = layout.threads;
-        unroll                  = layout.unroll;
-        chunks                  = layout.chunks;
-        tokens                  = layout.tokens;
-        for (; 1 << p.lane_bits < lanes; p.lane_bits++) {
+        if (layout.chunks <= MAX_CHUNKS) {
+            threads = layout.threads;
+            unroll  = layout.unroll;
+            chunks  = layout.chunks;
+            tokens  = layout.tokens;
+            for (; 1 << p.lane_bits < lanes; p.lane_bits++) {
+            }
+        } else {
+            vectors = 0;
         }
+    }
+    if (vectors == 0) { // whose warps come to further heads by themselves
+        chunks = std::min(quotient_up(args->n_head, 4 * (THREADS / 32)), MAX_CHUNKS);
     }
     p.tokens            = static_cast<unsigned>(tokens);
     p.table_tokens      = static_cast<unsigned>(std::max<int64_t>(1, threads / (args->d_rot / 2)));

@@ -267,6 +267,32 @@ TEST_CASE("ROPE-1: one head, one position, more heads than a block holds, more t
     }
 }
 
+TEST_CASE("ROPE-1: more heads than blocks of a grid could share out; each is at one place here") {
+    const int64_t             d = 256, heads = int64_t{65535} * 32 + 1; // a block of the fast kernel takes 32
+    const std::vector<float>  x = test::uniform(d, 1), pe = test::uniform(d * 2, 2);
+    const test::device<float> from(x), matrices(pe), to(d);
+    ggml_ext_cuda_rope_args   args = {};
+    args.d_head = args.d_rot = d;
+    args.n_head              = heads;
+    args.L = args.N  = 1;
+    args.x           = from.data();
+    args.dst         = to.data();
+    args.pe          = matrices.data();
+    args.pe_pair     = 16;
+    args.pe_position = static_cast<std::size_t>(d) * 8;
+    args.scale       = 1;
+    REQUIRE_MESSAGE(ggml_ext_cuda_rope(&args, nullptr) == GGML_EXT_CUDA_OK, ggml_ext_cuda_last_error());
+    const std::vector<float> y = to.get();
+    std::vector<double>      expected(x.begin(), x.end());
+    for (int64_t i = 0; i < d / 2; i++) {
+        const float * m = &pe[static_cast<std::size_t>(4 * i)];
+        reference::rotate(expected, args, i, {m[0], m[1], m[2], m[3]});
+    }
+    for (std::size_t i = 0; i < y.size(); i++) {
+        REQUIRE(y[i] == doctest::Approx(expected[i]).epsilon(1e-5));
+    }
+}
+
 TEST_CASE("ROPE-2: ggml's angles, with and without frequency factors, YaRN") {
     for (int pairs : PAIRS) {
         for (int64_t d : {64, 128, 96}) {
