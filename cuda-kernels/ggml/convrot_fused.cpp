@@ -22,13 +22,14 @@ bool is_convrot_of(const ggml_ext_node * node, const ggml_ext_tensor & from) {
     }
     ggml_ext_quantize_i8_convrot_attrs attrs;
     std::memcpy(&attrs, node->attrs, sizeof(attrs));
-    return attrs.group == 256 || refuse("the group is %d, expected 256", attrs.group);
+    return attrs.group == 256 ? fits_grid(from) : refuse("the group is %d, expected 256", attrs.group);
 }
 
 bool read_rows(const ggml_ext_tensor & t, const float *& data, size_t & stride) {
     stride = is_f32(&t) ? row_stride(t) : 0;
     data   = floats(&t);
-    return (stride != 0 && stride % ALIGNMENT == 0) || refuse("the input is not F32 with evenly spaced rows, aligned to %zu bytes", ALIGNMENT);
+    return (stride != 0 && stride % ALIGNMENT == 0 && is_aligned(t, ALIGNMENT)) ||
+           refuse("the input is not F32 with evenly spaced rows, aligned to %zu bytes", ALIGNMENT);
 }
 
 bool read_scale(const ggml_ext_node & node, fused_args & args) {
@@ -48,7 +49,8 @@ bool read_norm(const ggml_ext_node & norm, const ggml_ext_node & mul, fused_args
         return refuse("rows of %lld with eps %g, expected at most %lld and at least 0", static_cast<long long>(K), static_cast<double>(args.eps),
                       static_cast<long long>(LARGEST_NORM_K));
     }
-    return (is_vector_weight(w, K) || refuse("the weight is no kept F32 vector of %lld elements", static_cast<long long>(K))) &&
+    return ((is_vector_weight(w, K) && is_aligned(*w, ALIGNMENT)) ||
+            refuse("the weight is no kept F32 vector of %lld elements, aligned to %zu bytes", static_cast<long long>(K), ALIGNMENT)) &&
            read_rows(*norm.src[0], args.a, args.a_stride);
 }
 

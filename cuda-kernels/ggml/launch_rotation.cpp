@@ -3,8 +3,13 @@
 namespace cuda_ops {
 
 bool within_limit(const rotation & r) {
-    return r.d_rot <= GGML_EXT_CUDA_ROPE_MAX_D_ROT || refuse("%lld features are to be rotated, expected at most %d", static_cast<long long>(r.d_rot),
-                                                             GGML_EXT_CUDA_ROPE_MAX_D_ROT);
+    if (r.d_rot > GGML_EXT_CUDA_ROPE_MAX_D_ROT) {
+        return refuse("%lld features are to be rotated, expected at most %d", static_cast<long long>(r.d_rot), GGML_EXT_CUDA_ROPE_MAX_D_ROT);
+    }
+    const int64_t * ne = r.x->ne;
+    return (ne[0] <= LONGEST_ROW && ne[2] <= MOST_BLOCKS / ne[3]) ||
+           refuse("%lld features and %lld x %lld positions are more than a grid holds", static_cast<long long>(ne[0]), static_cast<long long>(ne[2]),
+                  static_cast<long long>(ne[3]));
 }
 
 int launch_rotation(const ggml_ext_exec_params & params, const device & d, const ggml_ext_node & node, const ggml_ext_node * const * norm,

@@ -7,7 +7,7 @@
 
 namespace cuda_ops {
 
-// False with the reason where the kernel does not take so many features.
+// False with the reason where the kernel does not take so many features, or positions.
 bool within_limit(const rotation & r);
 
 // `norm` is RMS_NORM with its MUL behind it, or NULL; `scale` and `dst_f16` are of what is written to dst.

@@ -7,6 +7,8 @@
 #include "node.h"
 #include "registrar.h"
 
+#include <cstdint>
+
 namespace cuda_ops {
 
 using namespace cpu_ops; // of what the CPU library has in common with this one
@@ -32,6 +34,17 @@ public:
 private:
     const device & device_;
 };
+
+// Whether a tensor begins at a multiple of so many bytes. Where it has no address yet, its owner will: ggml's allocators see to that.
+inline bool is_aligned(const ggml_ext_tensor & t, size_t bytes) {
+    return (t.data != nullptr ? reinterpret_cast<uintptr_t>(t.data) : t.view_offs) % bytes == 0;
+}
+
+constexpr int64_t MOST_BLOCKS = 0x7fffffff; // of a grid: one a row, or a position of a batch
+constexpr int64_t LONGEST_ROW = 0x40000000; // features
+
+// False with the reason where the quantisers of rows do not take so many, or so long ones.
+bool fits_grid(const ggml_ext_tensor & x);
 
 // The stream of an execution. A status.
 int stream_of(const ggml_ext_exec_params & params, const device & d, void *& stream);

@@ -31,6 +31,9 @@ int32_t supports(const ggml_ext_node * node, void * user_data) {
         return refuse("N is %lld, K %lld, and rows of W and X are %lld and %lld bytes apart, expected multiples of 4", static_cast<long long>(l.N),
                       static_cast<long long>(l.K), static_cast<long long>(w_stride), static_cast<long long>(x_stride));
     }
+    if (!is_aligned(*l.w, 4) || (l.x->type == TYPE_I8 && !is_aligned(*l.x, 4))) {
+        return refuse("W or X does not begin at a multiple of 4 bytes: a CONT of it does");
+    }
     return (l.M <= MAX_SIDE && l.N <= MAX_SIDE && w_stride <= MAX_SIDE && x_stride <= MAX_SIDE) ||
            refuse("a side or a stride is above %lld", static_cast<long long>(MAX_SIDE));
 }

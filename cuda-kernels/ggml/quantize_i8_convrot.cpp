@@ -7,6 +7,11 @@ size_t cpu_ops::convrot_size(int64_t M, int64_t K) { return ggml_ext_cuda_convro
 
 namespace cuda_ops {
 
+bool fits_grid(const ggml_ext_tensor & x) {
+    return (x.ne[0] <= LONGEST_ROW && ggml_ext_cuda_convrot_padded_rows(rows(x)) <= MOST_BLOCKS) ||
+           refuse("X has %lld rows of %lld features, more than a grid holds", static_cast<long long>(rows(x)), static_cast<long long>(x.ne[0]));
+}
+
 namespace {
 
 int32_t supports(const ggml_ext_node * node, void *) {
@@ -14,7 +19,10 @@ int32_t supports(const ggml_ext_node * node, void *) {
     if (!accepts_convrot(node->n_src, node->src, group)) {
         return 0;
     }
-    return group == 1 || group == 256 || refuse("the group is %d, expected 1 or 256 on CUDA", group);
+    if (group != 1 && group != 256) {
+        return refuse("the group is %d, expected 1 or 256 on CUDA", group);
+    }
+    return fits_grid(*node->src[0]);
 }
 
 size_t workspace_size(const ggml_ext_tensor & x) { return ggml_ext_cuda_quantize_i8_workspace_size(rows(x), x.ne[0]); }

@@ -282,3 +282,36 @@ TEST_CASE("ROT-1: what comes before ConvRot, in one kernel with it") {
         check_packed(m.take<int8_t>(y), kind == "norm" ? normed(xv, K, 1e-6, wv) : rows, M, K, 256);
     }
 }
+
+TEST_CASE("ROT-1: rows that do not begin at a multiple of 16 bytes run singly, with the same results") {
+    kernel_library                           library;
+    const ggml_ext_quantize_i8_convrot_attrs attrs{256};
+    const int64_t                            M = 5, K = 512;
+    using view2 = ggml_tensor * (*) (ggml_context *, ggml_tensor *, int64_t, int64_t, size_t, size_t);
+    for (const int64_t first : {1, 4}) { // float of the owner
+        for (const std::string kind : {"scale", "swiglu"}) {
+            CAPTURE(first);
+            CAPTURE(kind);
+            model         m;
+            const int64_t width = kind == "swiglu" ? 2 * K : K;
+            ggml_tensor * owner = m.input(F32, {width * M + first});
+            ggml_tensor * x     = resolve<view2>("ggml_view_2d")(m.ctx, owner, width, M, static_cast<size_t>(width) * 4, static_cast<size_t>(first) * 4);
+            ggml_tensor * t     = kind == "scale" ? m.g.ggml_scale(m.ctx, x, 0.75f) : ops().ggml_swiglu(m.ctx, x);
+            ggml_tensor * y     = m.node(GGML_EXT_OP_QUANTIZE_I8_CONVROT, {t}, &attrs, sizeof(attrs));
+            m.expand(y);
+            m.allocate();
+            CHECK(m.kernels() == (first % 4 != 0 ? "cuda.quantize_i8_convrot" : kind == "scale" ? "cuda.scale_convrot"
+                                                                                                : "cuda.swiglu_convrot"));
+            const auto xv = random_floats(static_cast<size_t>(width * M + first), 8);
+            m.put(owner, xv);
+            m.compute();
+            std::vector<double> rows(static_cast<size_t>(K * M));
+            for (size_t i = 0; i < rows.size(); ++i) {
+                const size_t at = i / static_cast<size_t>(K) * static_cast<size_t>(width) + static_cast<size_t>(first) + i % static_cast<size_t>(K);
+                const double a  = xv[at];
+                rows[i]         = kind == "scale" ? 0.75 * a : a / (1 + std::exp(-a)) * xv[at + static_cast<size_t>(K)];
+            }
+            check_packed(m.take<int8_t>(y), rows, M, K, 256);
+        }
+    }
+}

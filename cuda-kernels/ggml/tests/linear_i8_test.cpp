@@ -140,3 +140,36 @@ TEST_CASE("I8-3: N that is no multiple of four is refused with the reason, and t
     ggml_tensor * good = linear_node(m, {m.weight(I8, {64, 8}), m.input(I8, {64, 3})}, 0);
     CHECK(m.g.base.ggml_backend_dev_supports_op(attached_gpu(), good));
 }
+
+TEST_CASE("I8-3: an X that begins between multiples of four bytes is refused with the reason; one that begins at one is computed") {
+    kernel_library library;
+    using view2 = ggml_tensor * (*) (ggml_context *, ggml_tensor *, int64_t, int64_t, size_t, size_t);
+    for (const size_t offset : {2, 4}) {
+        CAPTURE(offset);
+        const problem p{3, 8, 64, false, false, false};
+        model         m(offset == 4);
+        ggml_tensor * w     = m.weight(I8, {p.K, p.N});
+        ggml_tensor * owner = m.input(I8, {p.K + 8, p.M});
+        ggml_tensor * x     = resolve<view2>("ggml_view_2d")(m.ctx, owner, p.K, p.M, owner->nb[1], offset);
+        ggml_tensor * y     = linear_node(m, {w, x}, 0);
+        REQUIRE_MESSAGE(y != nullptr, ggml_ext_last_error());
+        CHECK(m.g.base.ggml_backend_dev_supports_op(attached_gpu(), y) == (offset == 4));
+        if (offset == 2) {
+            continue;
+        }
+        m.expand(y);
+        m.allocate();
+        CHECK(m.kernels() == "cuda.linear_i8");
+        const auto wv = random_bytes(static_cast<size_t>(p.K * p.N), 1), all = random_bytes(static_cast<size_t>((p.K + 8) * p.M), 2);
+        m.put(w, wv);
+        m.put(owner, all);
+        m.compute();
+        std::vector<int8_t> xv;
+        for (int64_t i = 0; i < p.M; ++i) {
+            const auto row = all.begin() + i * (p.K + 8) + static_cast<ptrdiff_t>(offset);
+            xv.insert(xv.end(), row, row + p.K);
+        }
+        const std::vector<float> none(static_cast<size_t>(std::max(p.M, p.N)));
+        CHECK(differing(m.take<float>(y), xv, none, wv, none, none, p) == 0);
+    }
+}
