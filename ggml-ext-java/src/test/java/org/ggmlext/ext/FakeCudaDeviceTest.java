@@ -2,6 +2,7 @@ package org.ggmlext.ext;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.catchThrowable;
 
 import java.util.ArrayList;
 import java.util.List;
@@ -14,6 +15,7 @@ import org.ggmlext.GgmlException;
 import org.ggmlext.Scheduler;
 import org.ggmlext.Tensor;
 import org.ggmlext.Type;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.DisplayName;
@@ -153,10 +155,11 @@ class FakeCudaDeviceTest {
   }
 
   @Test
-  @DisplayName("SERV-2: a kernel gets device and stream, during the call only")
+  @DisplayName("SERV-2: a kernel gets device and stream, during the call and on its thread only")
   void cudaContext() {
     AtomicReference<Execution> execution = new AtomicReference<>();
     AtomicReference<CudaContext> context = new AtomicReference<>();
+    List<@Nullable Throwable> elsewhere = new ArrayList<>();
     assertThat(
             thrownInside(
                 e -> {
@@ -164,9 +167,24 @@ class FakeCudaDeviceTest {
                   context.set(e.cuda());
                   assertThat(e.cuda().device()).isEqualTo(3);
                   assertThat(e.cuda().stream()).isNotZero();
+                  Thread.ofPlatform()
+                      .start(
+                          () -> {
+                            elsewhere.add(catchThrowable(e::cuda));
+                            elsewhere.add(catchThrowable(context.get()::stream));
+                            elsewhere.add(catchThrowable(context.get()::blas));
+                          })
+                      .join();
                   throw new ArithmeticException("the end");
                 }))
         .isInstanceOf(ArithmeticException.class);
+    assertThat(elsewhere)
+        .hasSize(3)
+        .allSatisfy(
+            thrown ->
+                assertThat(thrown)
+                    .isInstanceOf(IllegalStateException.class)
+                    .hasMessageContaining("on which the kernel was called"));
     assertThatThrownBy(() -> execution.get().cuda())
         .isInstanceOf(IllegalStateException.class)
         .hasMessageContaining("is over");

@@ -311,6 +311,37 @@ class KernelTest {
   }
 
   @Test
+  @DisplayName("SERV-2: the parallel service is refused on other threads, and after the call")
+  void parallelElsewhere() {
+    AtomicReference<Execution> kept = new AtomicReference<>();
+    AtomicReference<@Nullable Throwable> elsewhere = new AtomicReference<>();
+    bench.register(
+        Kernel.builder(Workbench.unique("test.mul.elsewhere"), "MUL")
+            .execute(
+                execution -> {
+                  kept.set(execution);
+                  Thread thread =
+                      Thread.ofPlatform()
+                          .name("elsewhere")
+                          .start(
+                              () ->
+                                  elsewhere.set(
+                                      catchThrowable(() -> execution.parallel((ith, nth) -> {}))));
+                  thread.join();
+                }));
+    Tensor input = bench.input(Workbench.values(10), 10);
+    bench.compute(bench.nodes.mul(input, input));
+    assertThat(elsewhere.get())
+        .isInstanceOf(IllegalStateException.class)
+        .hasMessageContaining("elsewhere")
+        .hasMessageContaining("on which the kernel was called");
+    bench.close(); // the backend is gone
+    assertThatThrownBy(() -> kept.get().parallel((ith, nth) -> {}))
+        .isInstanceOf(IllegalStateException.class)
+        .hasMessageContaining("is over");
+  }
+
+  @Test
   @DisplayName("JAVA-3: views are bounded exactly, sources cannot be written")
   void safeViews() {
     bench.register(
