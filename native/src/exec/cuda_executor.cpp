@@ -303,12 +303,17 @@ int cuda_executor::cuda_context(attached_backend & backend, ggml_ext_cuda_contex
     if (current_backend() != &backend) {
         return fail(GGML_EXT_STATUS_UNSUPPORTED, "SERV-2: the CUDA context service works inside execute of a kernel of this backend only");
     }
-    return fill_struct(&out, {0, device_->ordinal, stream_.get()}, "out");
+    // the thread may be on another GPU: a kernel can have computed there
+    const int status = device_->make_current();
+    return status == GGML_EXT_STATUS_SUCCESS ? fill_struct(&out, {0, device_->ordinal, stream_.get()}, "out") : status;
 }
 
 int cuda_executor::cuda_blas(attached_backend & backend, void ** handle) {
     if (current_backend() != &backend) {
         return fail(GGML_EXT_STATUS_UNSUPPORTED, "SERV-2: the cuBLAS service works inside execute of a kernel of this backend only");
+    }
+    if (const int status = device_->make_current(); status != GGML_EXT_STATUS_SUCCESS) {
+        return status;
     }
     if (!blas_.is_open()) {
         if (const int status = may_make("SERV-2: cuBLAS is"); status != GGML_EXT_STATUS_SUCCESS) {

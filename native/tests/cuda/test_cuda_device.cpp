@@ -200,3 +200,42 @@ TEST_CASE("KERNEL-3: a failing kernel's message reaches the caller, and the next
         s.run(graph, i);
     }
 }
+
+TEST_CASE("SERV-2: who asks for the stream has the thread on its device, whatever was computed on another GPU before") {
+    cuda_device_options elsewhere;
+    elsewhere.bus                 = "0000:02:00.0";
+    elsewhere.name                = "CUDA1";
+    ggml_backend_device * other   = attached_cuda(elsewhere);
+    ggml_backend_device * device  = attached_cuda();
+    const auto            context = service_of<ggml_ext_cuda_context_v1_t>(device, "ggml_ext_cuda_context_v1");
+    registration          op, kernel, other_kernel;
+    cuda_swish            swish, other_swish;
+    std::vector<int>      devices;
+    REQUIRE_OK(register_swish(op));
+    register_cuda_swish(other_kernel, other, other_swish, SAFE, "test.swish.other");
+    cuda_session inner(other), s(device);
+    cuda_graph   inner_graph({});
+    inner.allocate(inner_graph);
+    other_swish.first = [&](cuda::CUstream) {
+        devices.push_back(fake_cuda_current_device());
+        return static_cast<int>(GGML_EXT_STATUS_SUCCESS);
+    };
+    swish.first = [&](cuda::CUstream) {
+        devices.push_back(fake_cuda_current_device());
+        inner.run(inner_graph, 1);
+        ggml_ext_cuda_context again{};
+        again.struct_size = sizeof(again);
+        const int status  = context(s.backend, &again);
+        devices.push_back(fake_cuda_current_device());
+        return status;
+    };
+    register_cuda_swish(kernel, device, swish, 0); // not flagged: step by step
+    cuda_graph::options o;
+    o.n_ours = 2;
+    cuda_graph graph(o);
+    s.allocate(graph);
+    s.run(graph, 1);
+    CHECK(devices == std::vector<int>{3, 2, 3, 3, 2, 3});
+    inner.close();
+    s.close();
+}

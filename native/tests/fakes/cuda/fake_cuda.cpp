@@ -42,6 +42,10 @@ FAKE void fake_cuda_fail_next(const char * function, CUresult error) {
     the().failures[function] = error;
 }
 
+FAKE int fake_cuda_current_device() {
+    return current_context() == nullptr ? -1 : static_cast<int>(current_context() - the().contexts);
+}
+
 FAKE void fake_cuda_set_device(int major, int minor, bool has_vmm, int driver_version) {
     const std::lock_guard<std::recursive_mutex> lock(the().mutex);
     the().major   = major;

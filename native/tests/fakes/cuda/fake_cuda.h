@@ -44,6 +44,9 @@ int fake_cuda_live();
 // The next call of that function returns `error`
 void fake_cuda_fail_next(const char * function, CUresult error);
 
+// whose context is this thread's; -1: none
+int fake_cuda_current_device();
+
 // of every device
 void fake_cuda_set_device(int major, int minor, bool has_vmm, int driver_version);
 
