@@ -320,6 +320,61 @@ class CudaModuleTest {
         .hasMessageContaining("is closed");
   }
 
+  /** A kernel in whole form that runs this. */
+  private Tensor affineInside(Tensor x, WholeBody body) {
+    bench.register(AFFINE);
+    bench.register(Kernel.builder("test.affine.inside", AFFINE).execute(body));
+    return AFFINE.create(bench.nodes, new Affine(4, 1), bench.nodes.scale(x, 2));
+  }
+
+  private static CudaLaunch affine(CudaFunction function, Execution execution) {
+    Affine values = execution.attributes(AFFINE);
+    return affine(function, execution.dst().info().elements(), values, src(0), dst());
+  }
+
+  @Test
+  @DisplayName("AOT-1: more shared memory than the GPU has is refused, and the next compute works")
+  void tooMuchSharedMemory() {
+    CudaFunction function = compiled().function("test_affine");
+    AtomicInteger bytes = new AtomicInteger(Integer.MAX_VALUE);
+    Tensor x = bench.input(40);
+    Tensor y =
+        affineInside(
+            x,
+            execution ->
+                execution.cuda().launch(affine(function, execution).withSharedMemory(bytes.get())));
+    Graph graph = bench.graph(y);
+    assertThatThrownBy(() -> bench.compute(graph))
+        .isInstanceOf(GgmlException.class)
+        .rootCause()
+        .hasMessageContaining("bytes of dynamic shared memory, but this GPU has at most");
+    bytes.set(64);
+    bench.check(graph, x, y, 2, v -> 4 * (2 * v) + 1);
+  }
+
+  @Test
+  @DisplayName(
+      "AOT-1: a kernel that closes its own module has launched; later launches are refused")
+  void closedInside() {
+    CudaModule module = compiled();
+    CudaFunction function = module.function("test_affine");
+    Tensor x = bench.input(40);
+    Tensor y =
+        affineInside(
+            x,
+            execution -> {
+              execution.cuda().launch(affine(function, execution));
+              module.close();
+            });
+    Graph graph = bench.graph(y);
+    bench.check(graph, x, y, 1, v -> 4 * (2 * v) + 1);
+    assertThatThrownBy(() -> bench.compute(graph))
+        .isInstanceOf(GgmlException.class)
+        .rootCause()
+        .isInstanceOf(IllegalStateException.class)
+        .hasMessageContaining("is closed");
+  }
+
   @Test
   @DisplayName("AOT-1: text that does not compile is refused with the compiler's log")
   void compileError() {
