@@ -42,8 +42,8 @@ int read_device_code(const std::string & path, std::vector<device_code> & out) {
             at += 8; // padding between fat binaries
             continue;
         }
-        uint64_t         next    = at + container.header_size;
-        const uint64_t   the_end = std::min(end, next + container.size);
+        uint64_t         next    = std::min(end, at + container.header_size);
+        const uint64_t   the_end = next + std::min(end - next, container.size); // sizes of a damaged file may be any
         fat_binary_entry entry;
         while (next + sizeof(entry) <= the_end && read_at(file, next, entry) && entry.header_size >= sizeof(entry)) {
             if (entry.kind == KIND_PTX || entry.kind == KIND_MACHINE_CODE) {
@@ -51,7 +51,7 @@ int read_device_code(const std::string & path, std::vector<device_code> & out) {
                 out.push_back({ptx, static_cast<int>(entry.arch), (entry.flags & FLAG_ARCH_SPECIFIC) != 0, ptx ? entry.code_major : 0,
                                ptx ? entry.code_minor : 0});
             }
-            next += entry.header_size + entry.size;
+            next += entry.header_size + std::min(the_end - next, entry.size);
         }
         at = the_end;
     }

@@ -6,6 +6,7 @@
 #include "fake_images.h"
 #include "support/scratch_directory.h"
 
+#include <cstddef>
 #include <fstream>
 
 using namespace ggml_ext;
@@ -85,6 +86,18 @@ TEST_CASE("COMPAT-3: code is read from a library for Windows on every system") {
     CHECK(codes_in(whole.substr(0, 0xc0)) == "INVALID_ARGUMENT"); // inside the first section's header
     CHECK(codes_in("MZ") == "INVALID_ARGUMENT");
     CHECK(codes_in("") == "INVALID_ARGUMENT");
+}
+
+TEST_CASE("COMPAT-3: in a damaged library, whatever its sizes are, reading comes to an end") {
+    const std::string image = fake::fat_binary("code");
+    for (const uint64_t size : {~uint64_t{0}, ~uint64_t{0} - 15, ~uint64_t{0} - 63, ~uint64_t{0} - 79, uint64_t{1} << 63}) {
+        CAPTURE(size);
+        for (const size_t field : {offsetof(cuda::fat_binary_header, size), sizeof(cuda::fat_binary_header) + offsetof(cuda::fat_binary_entry, size)}) {
+            std::string damaged = image;
+            damaged.replace(field, sizeof(size), fake::bytes_of(size));
+            CHECK(codes_in(pe_file(".nv_fatb", damaged + image)) == "sm_90");
+        }
+    }
 }
 
 TEST_CASE("COMPAT-3: PTX runs on every later device whose driver knows its language") {
