@@ -151,6 +151,7 @@ void run(const ggml_ext_cpu_gemm_i8_args & args, packed_panels panels, range row
     constexpr int64_t PAIR    = 2 * ROWS;
     const bool        lies    = lies_in_tiles(args);
     const int64_t     k_tiles = tiles_of(args.K), block = rows_of_block(args.K);
+    int               configured = 0;
     sums_of_pair      sums;
     for (int64_t m0 = rows.begin; m0 < rows.end; m0 += block) {
         const int64_t block_rows = min64(block, rows.end - m0);
@@ -159,30 +160,27 @@ void run(const ggml_ext_cpu_gemm_i8_args & args, packed_panels panels, range row
             pack_rows(block_x + static_cast<size_t>(r) * args.x_stride, args.x_stride, static_cast<int>(min64(ROWS, block_rows - r)), args.K,
                       scratch + r * k_tiles * K_TILE);
         }
-        // pairs of whole tiles first: another number of rows is another configuration
-        const int64_t whole   = block_rows / PAIR * PAIR;
-        const range   parts[] = {{0, whole}, {whole, block_rows}};
-        for (const range part : parts) {
-            if (part.begin == part.end) {
-                continue;
+        // pairs of whole tiles, then what is left; another number of rows is another configuration
+        const int64_t pairs = block_rows / PAIR, rest = block_rows % PAIR;
+        const int64_t weight_bytes = (panel_range.end - panel_range.begin) * k_tiles * K_TILE * NR;
+        each_tile(weight_bytes, pairs + (rest > 0 ? 1 : 0), panel_range, [&](int64_t t, int64_t p) {
+            const int64_t r         = t * PAIR;
+            const int     tile_rows = static_cast<int>(t < pairs ? PAIR : rest);
+            const size_t  rows0 = static_cast<size_t>(min64(ROWS, tile_rows)), rows1 = static_cast<size_t>(tile_rows) - rows0;
+            if (tile_rows != configured) {
+                configure(tile_rows);
+                configured = tile_rows;
             }
-            const int    tile_rows = static_cast<int>(min64(PAIR, part.end - part.begin));
-            const size_t rows0 = static_cast<size_t>(min64(ROWS, tile_rows)), rows1 = static_cast<size_t>(tile_rows) - rows0;
-            configure(tile_rows);
-            const int64_t weight_bytes = (panel_range.end - panel_range.begin) * k_tiles * K_TILE * NR;
-            each_tile(weight_bytes, (part.end - part.begin) / tile_rows, panel_range, [&](int64_t t, int64_t p) {
-                const int64_t  r = part.begin + t * tile_rows;
-                const int8_t * w = reinterpret_cast<const int8_t *>(panels.at(p));
-                const x_tiles  x = lies ? tiles_in_rows(block_x + static_cast<size_t>(r) * args.x_stride, args.x_stride, rows0)
-                                        : packed_tiles(scratch + r * k_tiles * K_TILE, k_tiles, rows0, rows1);
-                if (rows1 > 0) {
-                    multiply<true>(k_tiles, x, w, sums);
-                } else {
-                    multiply<false>(k_tiles, x, w, sums);
-                }
-                finish_pair(output_of(args, m0 + r, p * NR, min64(NR, args.N - p * NR)), tile_rows, sums);
-            });
-        }
+            const int8_t * w = reinterpret_cast<const int8_t *>(panels.at(p));
+            const x_tiles  x = lies ? tiles_in_rows(block_x + static_cast<size_t>(r) * args.x_stride, args.x_stride, rows0)
+                                    : packed_tiles(scratch + r * k_tiles * K_TILE, k_tiles, rows0, rows1);
+            if (rows1 > 0) {
+                multiply<true>(k_tiles, x, w, sums);
+            } else {
+                multiply<false>(k_tiles, x, w, sums);
+            }
+            finish_pair(output_of(args, m0 + r, p * NR, min64(NR, args.N - p * NR)), tile_rows, sums);
+        });
     }
     _tile_release();
 }
