@@ -123,11 +123,11 @@ class OperatorTest {
     bench.register(fails);
     assertThatThrownBy(() -> bench.scheduler.compute(graph))
         .isInstanceOf(GgmlException.class)
-        .hasMessage(
+        .hasMessageStartingWith(
             what
                 + "on CPU, kernel %s: does not support it: only F16, ".formatted(halves.name())
                 + "kernel %s: supports failed (FAILED): ".formatted(fails.name())
-                + "java.lang.IllegalStateException: no idea");
+                + "java.lang.IllegalStateException: no idea [#");
     Kernel all = Kernel.builder(Workbench.unique("test.swish.all"), operator).run(task -> {});
     Registration registration = bench.register(all);
     assertThat(bench.ext.plan(bench.cpu, node).steps())
@@ -137,13 +137,11 @@ class OperatorTest {
     Plan plan = bench.ext.plan(bench.cpu, node);
     assertThat(plan.steps()).isEmpty();
     assertThat(plan.refusals())
+        .extracting(refusal -> refusal.reason().replaceFirst(" \\[#\\d+]", ""))
         .containsExactly(
-            new Plan.Refusal(0, halves.name(), "does not support it: only F16"),
-            new Plan.Refusal(
-                0,
-                fails.name(),
-                "supports failed (FAILED): java.lang.IllegalStateException: no idea"),
-            new Plan.Refusal(0, all.name(), "switched off"));
+            "does not support it: only F16",
+            "supports failed (FAILED): java.lang.IllegalStateException: no idea",
+            "switched off");
     assertThat(plan.nodes())
         .containsExactly(new Plan.Node("swished", operator.name(), F32, node.shape()));
     Plan sum = bench.ext.plan(bench.cpu, bench.nodes.add(node, node));

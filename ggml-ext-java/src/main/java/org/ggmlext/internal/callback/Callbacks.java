@@ -32,7 +32,7 @@ final class Callbacks {
   private static final int FAILED = ggml_ext_h.GGML_EXT_STATUS_FAILED();
   private static final int YES = 1;
   private static final int NO = 0;
-  private static final int QUERY_FAILED = -1;
+  private static final int QUERY_FAILED = -FAILED;
   private static final long BACKEND = ggml_ext_exec_params.backend$offset();
   private static final long STATE = ggml_ext_exec_params.state$offset();
   private static final long PREPARED_STATE = ggml_ext_prepared.state$offset();
