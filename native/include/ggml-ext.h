@@ -325,6 +325,11 @@ GGML_EXT_API const char * ggml_ext_registration_name(const struct ggml_ext_regis
 // The off switch of a kernel or rule; takes effect as a registration does.
 GGML_EXT_API int ggml_ext_set_enabled(struct ggml_ext_registration * registration, bool enabled);
 
+// While a graph is allocated: ggml's scheduler asks many times whether a device supports a node, and ends the process where no device
+// says so any more. Between a call with true and one with false each device gives on this thread the answer that it gave first; a node
+// whose kernel is gone by then is an error of its compute. Calls nest.
+GGML_EXT_API void ggml_ext_hold_answers(bool hold);
+
 // ggml_backend_dev_supports_op of the device alone, without extensions
 GGML_EXT_API bool ggml_ext_dev_supports_native_op(struct ggml_backend_device * device, const struct ggml_tensor * op);
 

@@ -1,6 +1,7 @@
 // C entries: operators, kernels, their registrations.
 
 #include "exec/runtime.h"
+#include "plan/select.h"
 #include "registry/describe.h"
 #include "registry/op_create.h"
 #include "support/status.h"
@@ -73,6 +74,10 @@ const char * ggml_ext_registration_name(const ggml_ext_registration * registrati
 
 int ggml_ext_set_enabled(ggml_ext_registration * registration, bool enabled) {
     return guarded([&]() -> int { return runtime::get().registrations().set_enabled(registration, enabled); });
+}
+
+void ggml_ext_hold_answers(bool hold) {
+    plan::held_answers::hold(hold);
 }
 
 bool ggml_ext_dev_supports_native_op(ggml_backend_device * device, const ggml_tensor * op) {

@@ -133,7 +133,9 @@ private:
         }
         // Computed natively, an operation that only a kernel can do would end the process. Not by the device's answer alone: a program may
         // place nodes on a device that computes them and does not say so.
-        if ((op != nullptr || (chosen.switched_off && !chosen.native)) && p_->error == GGML_EXT_STATUS_SUCCESS) {
+        const bool * held    = held_answers::holds() ? held_answers::find(device_, node) : nullptr;
+        const bool   was_yes = held != nullptr && *held;
+        if ((op != nullptr || ((chosen.switched_off || was_yes) && !chosen.native)) && p_->error == GGML_EXT_STATUS_SUCCESS) {
             p_->error         = GGML_EXT_STATUS_UNSUPPORTED;
             p_->error_message = format("OP-3: no kernel of device %s serves node %d, %s %s%s%s", g_.fn.ggml_backend_dev_name(device_.device), i,
                                        op != nullptr ? "operator" : "which the device itself does not support,", op_name_of(g_, node),

@@ -70,6 +70,23 @@ bool being_selected(const attached_device & device, const ggml_tensor * node) {
     return false;
 }
 
+void held_answers::hold(bool more) {
+    depth += more ? 1 : depth > 0 ? -1
+                                  : 0;
+    if (depth == 0) {
+        answers.clear();
+    }
+}
+
+const bool * held_answers::find(const attached_device & device, const ggml_tensor * node) {
+    const auto found = answers.find({&device, node});
+    return found == answers.end() ? nullptr : &found->second;
+}
+
+void held_answers::keep(const attached_device & device, const ggml_tensor * node, bool answer) {
+    answers.emplace(key{&device, node}, answer);
+}
+
 bool has_opaque_source(const attached_device & device, const ggml_tensor * node) {
     if (!device.is_cpu) {
         return false; // other devices' memory is no host memory as a rule

@@ -4,6 +4,9 @@
 #include "interpose/device.h"
 #include "plan/plan.h"
 
+#include <functional>
+#include <unordered_map>
+
 namespace ggml_ext::plan {
 
 struct selection {
@@ -18,6 +21,30 @@ selection select_kernel(const attached_device & device, const snapshot & kernels
 
 // KERNEL-2: whether a kernel for that node is being chosen on this thread. The same question asked by its callbacks gets the native answer.
 bool being_selected(const attached_device & device, const ggml_tensor * node);
+
+// What devices answered on this thread to queries of nodes, while answers are held (ggml_ext_hold_answers).
+class held_answers {
+public:
+    static void hold(bool more); // nests
+    static bool holds() { return depth > 0; }
+    // the first answer, NULL before there is one
+    static const bool * find(const attached_device & device, const ggml_tensor * node);
+    static void         keep(const attached_device & device, const ggml_tensor * node, bool answer);
+
+private:
+    struct key {
+        const attached_device * device;
+        const ggml_tensor *     node;
+        bool                    operator==(const key & o) const { return device == o.device && node == o.node; }
+    };
+    struct hash {
+        size_t operator()(const key & k) const {
+            return std::hash<const void *>()(k.device) * 31 + std::hash<const void *>()(k.node);
+        }
+    };
+    static inline thread_local int                                 depth = 0;
+    static inline thread_local std::unordered_map<key, bool, hash> answers;
+};
 
 // May extensions serve this node at all? Views and explicit in-place nodes are not intercepted (KERNEL-5).
 bool interceptable(const abi::ggml & g, const ggml_tensor * node);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <climits>
+#include <thread>
 
 using namespace ggml_ext;
 using namespace ggml_ext::test;
@@ -86,6 +87,39 @@ TEST_CASE("OP-3: an operation that only a kernel can do fails the compute where 
     b.g.ggml_backend_sched_set_eval_callback(b.sched, [](ggml_tensor *, bool, void *) { return true; }, nullptr);
     CHECK(b.compute() == -1);
     CHECK_MESSAGE(contains(last_error(), "MUL_MAT; test.odd_product switched off"), last_error());
+}
+
+TEST_CASE("KERNEL-2: while answers are held a kernel that takes its word back fails the compute, and does not end the process") {
+    attached_cpu();
+    static int asked;
+    auto       desc = kernel("test.odd_product", "MUL_MAT");
+    desc.supports   = [](const ggml_ext_node *, void *) -> int32_t {
+        ggml_ext_set_error("no longer");
+        return asked++ == 0 ? 1 : 0;
+    };
+    registration r;
+    REQUIRE_OK(ggml_ext_register_kernel(stock().cpu, &desc, &r.handle));
+    const auto supported = [](const ggml_tensor * node) { return stock().base.ggml_backend_dev_supports_op(stock().cpu, node); };
+    bench      b;
+    asked           = 0;
+    ggml_tensor * y = odd_product(b);
+    b.expand(b.g.ggml_scale(b.ctx, y, 2.0f));
+    ggml_ext_hold_answers(true);
+    ggml_ext_hold_answers(true); // nests
+    CHECK(supported(y));
+    CHECK(supported(y));
+    CHECK(asked == 1);
+    ggml_ext_hold_answers(false);
+    std::thread([&] { CHECK(!supported(y)); }).join(); // another thread asks anew
+    CHECK(supported(y));
+    CHECK(asked == 2);
+    b.allocate();
+    ggml_ext_hold_answers(false);
+    CHECK(!supported(y));
+    CHECK(b.compute() == -1);
+    CHECK_MESSAGE(contains(last_error(), "MUL_MAT; test.odd_product does not support it: no longer"), last_error());
+    ggml_ext_hold_answers(false); // one too many is harmless
+    CHECK(!supported(y));
 }
 
 TEST_CASE("KERNEL-3: where a group runs singly, a failed prepare of a single kernel fails that compute; prepare may look at plans") {

@@ -14,6 +14,7 @@ import org.ggmlext.Ggml;
 import org.ggmlext.GgmlException;
 import org.ggmlext.Tensor;
 import org.ggmlext.bindings.ggml_ext_h;
+import org.ggmlext.internal.Planning;
 import org.ggmlext.internal.RefusedNodes;
 import org.ggmlext.internal.callback.Registry;
 import org.ggmlext.internal.callback.Registry.Callback;
@@ -61,6 +62,7 @@ public final class Extensions {
       attached = new Extensions(LayerLoader.load(ggml, ExtLocator.library(library)));
       FlightEvents.start();
       RefusedNodes.explainBy(KernelAnswers::explain);
+      Planning.holdAnswersBy(ggml_ext_h::ggml_ext_hold_answers);
     }
     return attached;
   }

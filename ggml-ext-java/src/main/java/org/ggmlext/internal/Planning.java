@@ -2,25 +2,36 @@ package org.ggmlext.internal;
 
 import java.util.concurrent.locks.ReentrantReadWriteLock;
 import java.util.function.BooleanSupplier;
+import java.util.function.Consumer;
 
 /**
- * Keeps what is registered while a graph is planned. After our check ggml asks again which nodes
- * are supported, and ends the process where one no longer is.
+ * Keeps what is registered, and what devices answered, while a graph is planned. After our check
+ * ggml asks again which nodes are supported, and ends the process where one no longer is.
  */
 public final class Planning {
   private static final ReentrantReadWriteLock LOCK = new ReentrantReadWriteLock();
 
+  private static volatile Consumer<Boolean> answers = held -> {};
+
   private Planning() {}
+
+  /** From now on, calls this with true before each planning and with false after it. */
+  public static void holdAnswersBy(Consumer<Boolean> newAnswers) {
+    answers = newAnswers;
+  }
 
   /**
    * Runs the check of a graph and its allocation. It must wait for nothing that a compute holds,
    * whose kernels may call {@link #change}.
    */
   public static boolean plan(BooleanSupplier planning) {
+    Consumer<Boolean> held = answers;
     LOCK.readLock().lock();
     try {
+      held.accept(true);
       return planning.getAsBoolean();
     } finally {
+      held.accept(false);
       LOCK.readLock().unlock();
     }
   }

@@ -353,6 +353,37 @@ class FailureTest {
   }
 
   @ParameterizedTest(name = "{0}")
+  @Test
+  @DisplayName(
+      "KERNEL-2: a supports that says yes once and then no, or throws, ends the compute, not the process")
+  void takesItsWordBack() {
+    for (boolean throwing : List.of(false, true)) {
+      AtomicBoolean asked = new AtomicBoolean();
+      Operator<NoAttributes> operator =
+          Operator.of(
+              Workbench.unique("test.fickle") + ".v1",
+              (sources, attributes) -> OutputSpec.like(sources.getFirst()));
+      bench.register(operator);
+      bench.register(
+          Kernel.builder(Workbench.unique("test.fickle"), operator)
+              .supports(
+                  info -> {
+                    boolean first = asked.compareAndSet(false, true);
+                    if (!first && throwing) {
+                      throw new IllegalStateException("asked twice");
+                    }
+                    return Support.when(first, "asked twice");
+                  })
+              .run(task -> {}));
+      Tensor y = operator.create(bench.nodes, new NoAttributes(), bench.input(Workbench.values(8), 8));
+      Graph graph = bench.graph(bench.nodes.add(y, y));
+      assertThatThrownBy(() -> bench.scheduler.compute(graph))
+          .isInstanceOf(GgmlException.class)
+          .hasMessageContaining(operator.name())
+          .hasMessageContaining("asked twice");
+    }
+  }
+
   @MethodSource("throwables")
   @DisplayName("JAVA-4: a destroy that throws is survived")
   void destroy(Supplier<Throwable> supplier) {
