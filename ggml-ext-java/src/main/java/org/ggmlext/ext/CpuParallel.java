@@ -41,6 +41,12 @@ final class CpuParallel {
     return service;
   }
 
+  /** Neither an exception nor an error is possible, too: the compiler alone forbids it. */
+  @SuppressWarnings({"unchecked", "TypeParameterUnusedInFormals"})
+  private static <T extends Throwable> T unchecked(Throwable thrown) throws T {
+    throw (T) thrown;
+  }
+
   private static final class Call implements ParallelTarget {
     private final ParallelTask task;
     private final AtomicReference<@Nullable Throwable> failure = new AtomicReference<>();
@@ -63,11 +69,8 @@ final class CpuParallel {
     /** The object itself, not wrapped: it becomes the cause of what compute throws. */
     void rethrow() throws Exception {
       Throwable thrown = failure.get();
-      if (thrown instanceof Exception exception) {
-        throw exception;
-      }
-      if (thrown instanceof Error error) {
-        throw error;
+      if (thrown != null) {
+        throw CpuParallel.<Exception>unchecked(thrown);
       }
     }
   }

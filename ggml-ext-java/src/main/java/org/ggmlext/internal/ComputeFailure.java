@@ -40,7 +40,7 @@ public final class ComputeFailure {
         };
     Failures.Reason extension = Failures.last();
     if (thrown != null) {
-      reason += ": " + thrown;
+      reason += ": " + Failures.describe(thrown);
     } else if (!extension.message().isEmpty()) {
       reason += ": " + extension.message();
     }

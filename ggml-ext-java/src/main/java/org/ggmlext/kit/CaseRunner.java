@@ -11,6 +11,7 @@ import org.ggmlext.EvalCallback;
 import org.ggmlext.GgmlException;
 import org.ggmlext.Scheduler;
 import org.ggmlext.Tensor;
+import org.ggmlext.internal.callback.Failures;
 
 /** Runs the situations of one set of inputs. */
 final class CaseRunner {
@@ -58,7 +59,7 @@ final class CaseRunner {
   static String text(Throwable thrown) {
     String text = Objects.requireNonNullElse(thrown.getMessage(), thrown.toString());
     Throwable cause = thrown.getCause();
-    return cause == null ? text : text + " (" + cause + ")";
+    return cause == null ? text : text + " (" + Failures.describe(cause) + ")";
   }
 
   private Report.Row row(Situation situation, Verdict verdict, String detail) {

@@ -43,7 +43,19 @@ class FailureTest {
         Named.of("RuntimeException", () -> new IllegalStateException("kernel says no")),
         Named.of("checked exception", () -> new IOException("kernel says no")),
         Named.of("OutOfMemoryError", () -> new OutOfMemoryError("kernel says no")),
-        Named.of("StackOverflowError", FailureTest::overflow));
+        Named.of("StackOverflowError", FailureTest::overflow),
+        Named.of("neither an exception nor an error", () -> new Throwable("kernel says no")),
+        Named.of("one without a text", Mute::new));
+  }
+
+  /** Whatever is asked for its text fails again. */
+  private static final class Mute extends RuntimeException {
+    private static final long serialVersionUID = 1L;
+
+    @Override
+    public String toString() {
+      throw new IllegalStateException("no text");
+    }
   }
 
   private static Throwable overflow() {
@@ -289,6 +301,25 @@ class FailureTest {
     inParallel.set(true);
     assertThatThrownBy(() -> bench.scheduler.compute(graph)).cause().isSameAs(thrown);
     computesAgain();
+  }
+
+  @ParameterizedTest(name = "{0}")
+  @MethodSource("throwables")
+  @DisplayName("JAVA-4: what an abort callback throws is the cause")
+  void abort(Supplier<Throwable> supplier) {
+    Throwable thrown = supplier.get();
+    bench.backend.setAbort(
+        () -> {
+          FailureTest.<RuntimeException>sneak(thrown);
+          return false;
+        });
+    Graph graph = bench.graph(product());
+    assertThatThrownBy(() -> bench.scheduler.compute(graph))
+        .isInstanceOf(GgmlException.class)
+        .cause()
+        .isSameAs(thrown);
+    bench.backend.setAbort(null);
+    bench.scheduler.compute(graph);
   }
 
   @ParameterizedTest(name = "{0}")

@@ -77,11 +77,20 @@ public final class Failures {
   static int raise(String callback, long target, int node, Throwable failure) {
     try {
       Source source = new Source(Thread.currentThread().threadId(), callback, target);
-      setError(failure + " [#" + keep(source, node, failure) + "]");
+      setError(describe(failure) + " [#" + keep(source, node, failure) + "]");
     } catch (Throwable e) {
       ggml_ext_h.ggml_ext_set_error(NO_MESSAGE);
     }
     return ggml_ext_h.GGML_EXT_STATUS_FAILED();
+  }
+
+  /** A failure as text, by its class alone where its own text cannot be made. */
+  public static String describe(Throwable failure) {
+    try {
+      return failure.toString();
+    } catch (Throwable e) {
+      return failure.getClass().getName();
+    }
   }
 
   private static long keep(Source source, int node, Throwable failure) {
