@@ -85,8 +85,8 @@ public final class Backend implements AutoCloseable {
    * @return this
    * @throws IllegalArgumentException if it is less than 1
    * @throws UnsupportedOperationException if this is no CPU backend
-   * @throws IllegalStateException if the backend is closed, or this is called from within a compute
-   *     of it
+   * @throws IllegalStateException if the backend is closed, or this is called from within its
+   *     planning or a compute of it
    */
   public Backend threads(int threads) {
     if (threads < 1) {
@@ -113,8 +113,8 @@ public final class Backend implements AutoCloseable {
    * @param abort null: never give up
    * @return this
    * @throws UnsupportedOperationException if the backend cannot be asked to stop
-   * @throws IllegalStateException if the backend is closed, or this is called from within a compute
-   *     of it
+   * @throws IllegalStateException if the backend is closed, or this is called from within its
+   *     planning or a compute of it
    */
   public Backend setAbort(@Nullable BooleanSupplier abort) {
     if (cpu == null) {
@@ -142,7 +142,8 @@ public final class Backend implements AutoCloseable {
     ComputeWatch.Span span = ComputeWatch.begin();
     try {
       try (Graph.Use _ = graph.use();
-          Context.Access _ = graph.context().access()) {
+          Context.Access access = graph.context().access();
+          Context.Computed _ = access.computedBy(List.of(held()))) {
         GraphCheck.memory(graph);
         GraphCheck.support(graph, List.of(this));
         int status = ggml_backend_h.ggml_backend_graph_compute(handle, graph.handle());
@@ -233,15 +234,17 @@ public final class Backend implements AutoCloseable {
   }
 
   /**
-   * Throws within a compute of this backend: on the thread that computes, whose state would change
-   * beneath it, and on the others that run its kernels, which would wait for their own end.
+   * Throws within a planning or compute of this backend: on the thread that does it, whose state
+   * would change beneath it, and on the others that run its kernels, which would wait for their own
+   * end.
    *
-   * @throws IllegalStateException if this is called by a callback of a compute of this backend
+   * @throws IllegalStateException if this is called by a callback of one
    */
   void checkOutside() {
     if (lock.isHeldByCurrentThread() || Computing.on(handle)) {
       throw new IllegalStateException(
-          "the backend %s cannot be used by a callback of its own compute".formatted(this));
+          "the backend %s cannot be used by a callback of its own planning or compute"
+              .formatted(this));
     }
   }
 

@@ -6,13 +6,17 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Comparator;
 import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.ReentrantReadWriteLock;
 import org.ggmlext.bindings.ggml_h;
 import org.ggmlext.bindings.ggml_init_params;
+import org.ggmlext.internal.ComputeWatch;
 import org.ggmlext.internal.Lifetime;
 import org.ggmlext.internal.Malloc;
 import org.ggmlext.internal.Native;
+import org.ggmlext.internal.callback.Computing;
 
 /**
  * Where tensors and graphs are described, and what makes them: the methods of {@link
@@ -39,6 +43,9 @@ public final class Context
   static final Comparator<Context> BY_ID = Comparator.comparingLong(context -> context.id);
 
   private static final Context[] NONE = {};
+
+  /** The contexts whose tensors are computed with, by the address of the backend. */
+  private static final Map<Long, Context[]> COMPUTED = new ConcurrentHashMap<>();
 
   private static final AtomicLong COUNT = new AtomicLong();
 
@@ -197,15 +204,16 @@ public final class Context
    */
   public Buffer allocate(Device device) {
     try (Hold _ = hold()) {
-      synchronized (lock) {
-        lockStorage();
-        try {
+      // Before the other lock, which kernels of the compute that is waited for may want.
+      lockStorage();
+      try {
+        synchronized (lock) {
           Buffer buffer = Buffer.allocate(this, handle, device);
           buffers.add(buffer);
           return buffer;
-        } finally {
-          unlockStorage();
         }
+      } finally {
+        unlockStorage();
       }
     }
   }
@@ -312,6 +320,20 @@ public final class Context
       }
       hold.close();
     }
+
+    /** Tells that these backends compute with the contexts' tensors, until it is closed. */
+    Computed computedBy(List<ComputeWatch.Held> backends) {
+      backends.forEach(backend -> COMPUTED.put(backend.handle().address(), locked));
+      return new Computed(backends);
+    }
+  }
+
+  /** A compute of backends, each of which does one at a time. */
+  record Computed(List<ComputeWatch.Held> backends) implements AutoCloseable {
+    @Override
+    public void close() {
+      backends.forEach(backend -> COMPUTED.remove(backend.handle().address()));
+    }
   }
 
   /**
@@ -337,15 +359,22 @@ public final class Context
    * Excludes accesses, to change where tensors' data are. Several contexts: in the order of ids.
    */
   void lockStorage() {
-    if (storage.getReadHoldCount() > 0) {
+    if (storage.getReadHoldCount() > 0
+        || storage.isWriteLockedByCurrentThread()
+        || Computing.any(this::isComputedBy)) {
       throw new IllegalStateException(
-          "memory of tensors cannot be given or taken by a callback of a compute that uses them");
+          "memory of tensors cannot be given or taken by a callback of an allocation or compute"
+              + " that uses them");
     }
     storage.writeLock().lock();
   }
 
   void unlockStorage() {
     storage.writeLock().unlock();
+  }
+
+  private boolean isComputedBy(long backend) {
+    return Arrays.asList(COMPUTED.getOrDefault(backend, NONE)).contains(this);
   }
 
   /** Keeps this context's memory if it is not freed yet; {@link #release} lets it go. */

@@ -30,7 +30,8 @@ import org.jspecify.annotations.Nullable;
  * they are read from then on, and it can be allocated anew.
  *
  * <p>Safe for use by several threads: what changes or computes waits for its turn. Schedulers that
- * share no backend compute in parallel. The scheduler keeps its backends until it is freed.
+ * share no backend allocate and compute in parallel. The scheduler keeps its backends until it is
+ * freed.
  */
 public final class Scheduler implements AutoCloseable {
   /** Nodes, and leaves, that a graph may have if nothing is said. */
@@ -48,7 +49,6 @@ public final class Scheduler implements AutoCloseable {
   private final EvalSlots.Slot eval = EvalSlots.newSlot();
   private final Map<Tensor, Backend> assigned = new LinkedHashMap<>();
   private @Nullable GraphStorage storage;
-  private boolean computing;
 
   private Scheduler(List<Backend> backends, int graphSize) {
     this.backends = List.copyOf(backends);
@@ -230,19 +230,25 @@ public final class Scheduler implements AutoCloseable {
           GraphCheck.support(graph, backends);
           return giver.give();
         };
-    return GraphStorage.give(
-        graph,
-        backends.size() > 1 ? GraphStorage.Sources.REPLACED : GraphStorage.Sources.ADDED,
-        () -> {
-          if (Planning.plan(planning)) {
-            return true;
-          }
-          // A scheduler that once got no memory believes from then on that it has it.
-          ggml_backend_h.ggml_backend_sched_free(handle);
-          handle = newHandle();
-          applyEval();
-          return false;
-        });
+    // Backends plan a graph while it is given memory, and do one thing at a time.
+    inLockOrder.forEach(Backend::lock);
+    try {
+      return GraphStorage.give(
+          graph,
+          backends.size() > 1 ? GraphStorage.Sources.REPLACED : GraphStorage.Sources.ADDED,
+          () -> {
+            if (Planning.plan(planning)) {
+              return true;
+            }
+            // A scheduler that once got no memory believes from then on that it has it.
+            ggml_backend_h.ggml_backend_sched_free(handle);
+            handle = newHandle();
+            applyEval();
+            return false;
+          });
+    } finally {
+      inLockOrder.reversed().forEach(Backend::unlock);
+    }
   }
 
   /** Forgets the graph before and closed nodes, and checks what needs no planning. */
@@ -267,7 +273,7 @@ public final class Scheduler implements AutoCloseable {
    *     compute works.
    * @throws IllegalArgumentException if an input holds a row index that is out of range
    * @throws IllegalStateException if the scheduler or a context is closed, a tensor has lost its
-   *     memory, or this is called from within a compute of this scheduler
+   *     memory, or this is called from within an allocation or compute of this scheduler
    */
   public void compute(Graph graph) {
     exclusive(
@@ -285,9 +291,9 @@ public final class Scheduler implements AutoCloseable {
 
   private void computeHeld(Graph graph) {
     inLockOrder.forEach(Backend::lock);
-    computing = true;
     ComputeWatch.Span span = ComputeWatch.begin();
-    try (Context.Access _ = graph.context().access()) {
+    try (Context.Access access = graph.context().access();
+        Context.Computed _ = access.computedBy(held)) {
       GraphCheck.memory(graph);
       int status = ggml_backend_h.ggml_backend_sched_graph_compute(handle, graph.kept());
       Throwable thrown = eval.takeThrown();
@@ -300,7 +306,6 @@ public final class Scheduler implements AutoCloseable {
       }
       ComputeFailure.check(status, "computing " + graph, thrown);
     } finally {
-      computing = false;
       span.end(held, graph.nodeCount());
       inLockOrder.reversed().forEach(Backend::unlock);
     }
@@ -464,15 +469,13 @@ public final class Scheduler implements AutoCloseable {
   private <T extends @Nullable Object> T query(Supplier<T> action) {
     lifetime.begin();
     try {
-      if (!lock.isHeldByCurrentThread()) {
-        backends.forEach(Backend::checkOutside); // its worker threads would wait for their own end
+      if (lock.isHeldByCurrentThread()) {
+        throw new IllegalStateException(
+            "a scheduler cannot be used by a callback of its own allocation or compute");
       }
+      backends.forEach(Backend::checkOutside); // its worker threads would wait for their own end
       lock.lock();
       try {
-        if (computing) {
-          throw new IllegalStateException(
-              "a scheduler cannot be used by a callback of its own compute");
-        }
         return action.get();
       } finally {
         lock.unlock();

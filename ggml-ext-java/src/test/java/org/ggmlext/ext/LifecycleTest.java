@@ -492,4 +492,57 @@ class LifecycleTest {
         .isInstanceOf(IllegalStateException.class)
         .hasMessageContaining("closed");
   }
+
+  @Test
+  @DisplayName(
+      "JAVA-2: schedulers of several threads that share a backend plan one after the other")
+  void sharedBackend() throws Exception {
+    bench.register(
+        FusionRule.builder(
+                Workbench.unique("test.sqr_add"),
+                Pattern.start("SQR").capture("x", 0).then("ADD").captureOther("y"))
+            .prepare(
+                context ->
+                    Prepared.NOTHING
+                        .withWorkspace(64)
+                        .withState(List.of(context.capture("x"), context.capture("y"))))
+            .rows(
+                (task, first, end) -> {
+                  List<?> at = task.state(List.class);
+                  float x = task.tensor((Capture) at.get(0)).getFloat(0, 0, 0, 0);
+                  float y = task.tensor((Capture) at.get(1)).getFloat(0, 0, 0, 0);
+                  task.dst().setFloat(0, 0, 0, 0, x * x + y);
+                }));
+    Tensor x = bench.input(new float[] {1}, 1);
+    try (ExecutorService threads = Executors.newFixedThreadPool(4)) {
+      List<Future<Integer>> wrong = new ArrayList<>();
+      for (int thread = 0; thread < 4; thread++) {
+        int seed = thread;
+        wrong.add(threads.submit(() -> computeChains(x, seed)));
+      }
+      for (Future<Integer> count : wrong) {
+        assertThat(count.get()).isZero();
+      }
+    }
+    assertThat(bench.ext.stats(bench.backend).groups()).isPositive();
+  }
+
+  /** Adds up 1 + 1 + ... in graphs of many lengths, and counts wrong sums. */
+  private int computeChains(Tensor x, int seed) {
+    int wrong = 0;
+    try (Scheduler scheduler = Scheduler.of(bench.backend)) {
+      for (int i = 0; i < 400; i++) {
+        int length = 3 + (7 * i + 11 * seed) % 40;
+        try (Context context = Context.forGraph(128)) {
+          Tensor sum = x;
+          for (int j = 0; j < length; j++) {
+            sum = context.add(context.sqr(x), sum);
+          }
+          scheduler.compute(context.newGraph(128).expand(sum.asOutput()));
+          wrong += sum.getFloats()[0] == length + 1 ? 0 : 1;
+        }
+      }
+    }
+    return wrong;
+  }
 }

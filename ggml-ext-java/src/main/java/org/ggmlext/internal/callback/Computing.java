@@ -2,6 +2,7 @@ package org.ggmlext.internal.callback;
 
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
+import java.util.function.LongPredicate;
 
 /**
  * What a thread computes while it runs a kernel, so that a call can be refused which would wait for
@@ -20,9 +21,14 @@ public final class Computing {
    * asked for: they run on the thread that called compute, which has its locks.
    */
   public static boolean on(MemorySegment backend) {
+    return any(address -> address == backend.address());
+  }
+
+  /** Whether this holds for a backend that this thread runs a kernel for. */
+  public static boolean any(LongPredicate condition) {
     Computing thread = OF_THREAD.get();
     for (int i = 0; i < thread.depth; i++) {
-      if (thread.backends[i] == backend.address()) {
+      if (condition.test(thread.backends[i])) {
         return true;
       }
     }
