@@ -1,17 +1,28 @@
 package org.ggmlext.kit;
 
+import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
 import org.ggmlext.Context;
 import org.ggmlext.Device;
 import org.ggmlext.Graph;
 import org.ggmlext.Tensor;
+import org.ggmlext.Type;
+import org.ggmlext.bindings.ggml_backend_h;
 import org.ggmlext.internal.Native;
 import org.jspecify.annotations.Nullable;
 
 /** The user's graph over inputs in certain layouts, with memory for the inputs. */
 final class BuiltGraph implements AutoCloseable {
   private static final int NODES = 64;
+
+  /**
+   * Views that nobody reads: a graph of so many nodes has scratch memory in the scheduler's buffer,
+   * where it can be poisoned; a smaller one has it in the layer's.
+   */
+  private static final int IDLE = 4;
 
   private final Context leaves;
   private final Context nodes = Context.forGraph(2 * NODES);
@@ -27,14 +38,13 @@ final class BuiltGraph implements AutoCloseable {
    * @throws IllegalArgumentException if the builder refuses
    */
   BuiltGraph(Device device, List<Input> specs, Situation situation, GraphBuilder builder) {
-    leaves = Context.forTensors(Math.max(1, specs.size()));
+    leaves = Context.forTensors(specs.size() + 1);
     try {
       for (int i = 0; i < specs.size(); i++) {
         inputs.add(new PlacedInput(leaves, specs.get(i), situation.layouts().get(i)));
       }
-      if (!inputs.isEmpty()) {
-        leaves.allocate(device);
-      }
+      Tensor idle = leaves.newTensor(Type.F32, 1);
+      leaves.allocate(device);
       List<Tensor> presented = inputs.stream().map(input -> input.present(nodes)).toList();
       output = builder.build(nodes, presented);
       if (output.op().equals("NONE")) {
@@ -48,6 +58,9 @@ final class BuiltGraph implements AutoCloseable {
         }
       }
       change(situation);
+      for (int i = 0; i < IDLE; i++) {
+        graph.expand(nodes.view1d(idle, 1, 0));
+      }
     } catch (RuntimeException | Error e) {
       close();
       throw e;
@@ -108,9 +121,20 @@ final class BuiltGraph implements AutoCloseable {
     inputs.forEach(PlacedInput::poison);
   }
 
-  /** So that what a kernel does not write is not right by chance. */
+  /**
+   * So that what a kernel does not write is not right by chance, nor scratch memory that it reads
+   * before it writes it: all of the nodes' buffers.
+   */
   void poisonNodes() {
-    poisonNodes(graph);
+    Set<Long> buffers = new HashSet<>();
+    for (Tensor node : graph.nodes()) {
+      if (!node.isView() && node.isAllocated()) {
+        buffers.add(Native.buffer(node.handle().address()));
+      }
+    }
+    for (long buffer : buffers) {
+      ggml_backend_h.ggml_backend_buffer_clear(MemorySegment.ofAddress(buffer), PlacedInput.POISON);
+    }
   }
 
   static void poisonNodes(Graph graph) {

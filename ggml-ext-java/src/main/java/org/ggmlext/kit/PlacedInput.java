@@ -9,7 +9,7 @@ import org.ggmlext.Type;
 /** An input in a certain layout: its storage, and the tensor that the user's builder gets. */
 final class PlacedInput {
   /** All bits set: NaN for floating-point types, -1 for the others. */
-  private static final byte POISON = (byte) 0xff;
+  static final byte POISON = (byte) 0xff;
 
   /** Elements before a view with an offset; keeps an alignment of 16 bytes at least. */
   private static final int OFFSET = 16;

@@ -200,6 +200,79 @@ class PlantedBugsTest {
   }
 
   @Test
+  @DisplayName("KIT-1: a kernel that takes its scratch memory to be zero at the start fails")
+  void takesScratchForZero() {
+    Report report =
+        check(
+            kernel()
+                .prepare(context -> Prepared.NOTHING.withWorkspace(4).withMaxTasks(1))
+                .run(
+                    task -> {
+                      KitBench.swishRows(swish).run(task, 0, task.dst().rows());
+                      float sum = task.workspace().get(ValueLayout.JAVA_FLOAT, 0);
+                      float last = task.dst().getFloat(0, 0, 0, 0);
+                      task.dst().setFloat(0, 0, 0, 0, last + sum);
+                    }));
+    assertThat(report.rowsOf("plain"))
+        .allMatch(row -> row.verdict() == Verdict.FAILED)
+        .allSatisfy(row -> assertThat(row.detail()).contains("NaN"));
+  }
+
+  @Test
+  @DisplayName(
+      "KIT-1: a kernel that finds its scratch memory as it left it fails when it runs again")
+  void keepsScratch() {
+    Report report =
+        check(
+            kernel()
+                .prepare(
+                    context ->
+                        Prepared.NOTHING.withWorkspace(4).withMaxTasks(1).withState(new boolean[1]))
+                .run(
+                    task -> {
+                      boolean[] initialised = task.state(boolean[].class);
+                      if (!initialised[0]) {
+                        initialised[0] = true;
+                        task.workspace().set(ValueLayout.JAVA_FLOAT, 0, 1);
+                      }
+                      float one = task.workspace().get(ValueLayout.JAVA_FLOAT, 0);
+                      KitBench.swishRows(swish).run(task, 0, task.dst().rows());
+                      float last = task.dst().getFloat(0, 0, 0, 0);
+                      task.dst().setFloat(0, 0, 0, 0, last * one);
+                    }));
+    assertThat(failedSituations(report))
+        .contains("repeated runs", "after a cancelled run", "two schedulers at once")
+        .doesNotContain("plain", "input 0 strided");
+  }
+
+  @Test
+  @DisplayName("KIT-1: a kernel whose tasks read what another one writes in the same phase fails")
+  void readsWithinAPhase() {
+    Report report =
+        check(
+            kernel()
+                .prepare(context -> Prepared.NOTHING.withWorkspace(4))
+                .run(
+                    task -> {
+                      if (task.ith() == task.nth() - 1) {
+                        if (task.nth() > 1) {
+                          Thread.sleep(1);
+                        }
+                        task.workspace().set(ValueLayout.JAVA_FLOAT, 0, 1);
+                      }
+                      float one = task.workspace().get(ValueLayout.JAVA_FLOAT, 0);
+                      for (long row = task.firstRow(); row < task.endRow(); row++) {
+                        KitBench.swishRows(swish).run(task, row, row + 1);
+                        if (row == 0) {
+                          float last = task.dst().getFloat(0, 0, 0, 0);
+                          task.dst().setFloat(0, 0, 0, 0, last * one);
+                        }
+                      }
+                    }));
+    assertThat(failedSituations(report)).contains("plain").doesNotContain("one thread");
+  }
+
+  @Test
   @DisplayName("KIT-1: a kernel that leaves part of its output unwritten fails")
   void leavesRest() {
     Report report =
