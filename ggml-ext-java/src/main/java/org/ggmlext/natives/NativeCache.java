@@ -1,6 +1,8 @@
 package org.ggmlext.natives;
 
+import java.io.File;
 import java.io.IOException;
+import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -27,8 +29,18 @@ record NativeCache(List<Candidate> candidates) {
    * A folder that may be used.
    *
    * @param origin who names it, for messages
+   * @param folder absolute, or what is no path on this machine: with letters that the locale does
+   *     not have, such as all but ASCII's where it is C
    */
-  record Candidate(String origin, Path folder) {}
+  record Candidate(String origin, String folder) {
+    Path path() throws IOException {
+      try {
+        return Path.of(folder);
+      } catch (InvalidPathException e) {
+        throw new IOException(e.getReason(), e);
+      }
+    }
+  }
 
   NativeCache {
     candidates = List.copyOf(candidates);
@@ -59,7 +71,7 @@ record NativeCache(List<Candidate> candidates) {
     } else {
       String home = properties.get("user.home");
       // Without an entry in the user database, Java's home folder is "?".
-      if (home != null && Path.of(home).isAbsolute()) {
+      if (home != null && new File(home).isAbsolute()) {
         add(found, "the home folder", home, folder -> folder.resolve(".cache/ggml-ext"));
       }
     }
@@ -81,9 +93,16 @@ record NativeCache(List<Candidate> candidates) {
       String origin,
       @Nullable String folder,
       UnaryOperator<Path> place) {
-    if (folder != null && !folder.isBlank()) {
-      candidates.add(new Candidate(origin, place.apply(Path.of(folder)).toAbsolutePath()));
+    if (folder == null || folder.isBlank()) {
+      return;
     }
+    String absolute;
+    try {
+      absolute = place.apply(Path.of(folder)).toAbsolutePath().toString();
+    } catch (InvalidPathException e) {
+      absolute = folder;
+    }
+    candidates.add(new Candidate(origin, absolute));
   }
 
   /**
@@ -98,8 +117,7 @@ record NativeCache(List<Candidate> candidates) {
     for (Candidate candidate : candidates) {
       String refusal;
       try {
-        Path root = candidate.folder();
-        Owned owned = Owned.create(root);
+        Owned owned = Owned.create(candidate.path());
         Path folder =
             new UnpackedFolder(owned, platform + "-" + manifest.digest(), manifest, source).ready();
         LOG.debug("{}: {} ({})", manifest.origin(), folder, candidate.origin());

@@ -281,10 +281,29 @@ class NativeCacheTest {
         .startsWith("/p", "/l/ggml-ext");
   }
 
+  @Test
+  @DisplayName("JAVA-5: a setting that is no path here is passed over, with its reason")
+  void noPath() throws IOException {
+    String bad = "/h\u0000me";
+    Map<String, String> properties =
+        Map.of("user.home", bad, "user.name", "me", "java.io.tmpdir", cache.toString());
+    NativeCache found =
+        new NativeCache(
+            NativeCache.candidates(properties::get, Map.of("GGML_EXT_CACHE", bad)::get));
+    assertThat(jar.bundle(temporary, FakeJar.PLATFORM, found).folder().orElseThrow().getParent())
+        .isEqualTo(cache.resolve("ggml-ext-me"));
+    NativeCache none = new NativeCache(found.candidates().subList(0, 2));
+    assertThatThrownBy(() -> jar.bundle(temporary, FakeJar.PLATFORM, none).folder())
+        .isInstanceOf(GgmlException.class)
+        .hasMessageContaining(bad + " (environment variable GGML_EXT_CACHE): ")
+        .hasMessageContaining(bad + " (the home folder): ")
+        .hasMessageContaining("Nul character not allowed");
+  }
+
   private static List<String> sought(
       Map<String, String> properties, Map<String, String> environment) {
     return NativeCache.candidates(properties::get, environment::get).stream()
-        .map(candidate -> candidate.folder().toString())
+        .map(Candidate::folder)
         .toList();
   }
 
@@ -297,7 +316,7 @@ class NativeCacheTest {
   private static List<Candidate> candidates(Path... folders) {
     List<Path> list = Arrays.asList(folders);
     return list.stream()
-        .map(folder -> new Candidate("candidate " + list.indexOf(folder), folder))
+        .map(folder -> new Candidate("candidate " + list.indexOf(folder), folder.toString()))
         .toList();
   }
 

@@ -1,5 +1,6 @@
 package org.ggmlext.internal.load;
 
+import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
 import java.util.Optional;
 import org.ggmlext.GgmlException;
@@ -19,12 +20,18 @@ record Setting(String origin, String value) {
   /**
    * The path.
    *
-   * @throws GgmlException if the value is empty: what is set counts, and is not passed over
+   * @throws GgmlException if the value is empty or no path: what is set counts, and is not passed
+   *     over
    */
   Path path() {
     if (value.isBlank()) {
       throw new GgmlException(origin + " is empty: name a path, or do not set it");
     }
-    return Path.of(value);
+    try {
+      return Path.of(value);
+    } catch (InvalidPathException e) {
+      throw new GgmlException(
+          "%s says \"%s\", which is no path here: %s".formatted(origin, value, e.getReason()), e);
+    }
   }
 }

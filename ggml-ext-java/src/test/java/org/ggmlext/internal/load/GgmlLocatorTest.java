@@ -45,10 +45,21 @@ class GgmlLocatorTest {
   @Test
   @DisplayName("JAVA-5: a property that is set but empty is an error, for ggml and for libggml-ext")
   void emptySetting() {
+    assertRefused(" ", "%s is empty: name a path, or do not set it");
+  }
+
+  @Test
+  @DisplayName("JAVA-5: a property that is no path here is an error, for ggml and for libggml-ext")
+  void settingIsNoPath() {
+    assertRefused(
+        "/h\u0000me", "%s says \"/h\u0000me\", which is no path here: Nul character not allowed");
+  }
+
+  private static void assertRefused(String value, String message) {
     for (String property : new String[] {"ggml.home", "ggml.ext.library"}) {
       String before = System.getProperty(property);
       try {
-        System.setProperty(property, " ");
+        System.setProperty(property, value);
         assertThatThrownBy(
                 () -> {
                   if (property.equals("ggml.home")) {
@@ -58,8 +69,7 @@ class GgmlLocatorTest {
                   }
                 })
             .isInstanceOf(GgmlException.class)
-            .hasMessage(
-                "the system property " + property + " is empty: name a path, or do not set it");
+            .hasMessage(message.formatted("the system property " + property));
       } finally {
         if (before == null) {
           System.clearProperty(property);
