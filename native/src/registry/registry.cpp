@@ -159,7 +159,9 @@ int registry::register_kernel(const abi::ggml & g, ggml_backend_device * device,
         op               = found == ops_.end() ? nullptr : found->second;
         op_id            = op != nullptr ? -1 : g.find_op(desc.op);
         if (op == nullptr && op_id < 0) {
-            return fail(GGML_EXT_STATUS_NOT_FOUND, "kernel %s: \"%s\" is neither an operation of this ggml nor a registered operator",
+            return fail(GGML_EXT_STATUS_NOT_FOUND,
+                        "kernel %s: \"%s\" is neither an operation of this ggml nor a registered operator (activations are functions of UNARY, "
+                        "gated ones of GLU)",
                         desc.name, desc.op);
         }
     }

@@ -28,8 +28,9 @@ public sealed interface MatrixOps permits Context {
 
   /**
    * For each column of b the products with those of a's matrices that ids names: for a [K, N, E], b
-   * [K, m, T] and ids I32 [M, T] gives F32 [N, M, T]. M is a multiple of m. An id that is not 0 to
-   * E - 1 is refused when the graph is computed.
+   * [K, m, T] and ids I32 [M, T] gives F32 [N, M, T]. M is a multiple of m. An id of an input that
+   * is not 0 to E - 1 is refused when the graph is computed; where a node computes such an id, ggml
+   * ends the process.
    */
   default Tensor mulMatId(Tensor a, Tensor b, Tensor ids) {
     product("mulMatId", a, b);

@@ -210,7 +210,8 @@ public sealed interface ShapeOps permits Context {
 
   /**
    * Rows of a by their indices: for a [K, N, p, q] and ids I32 [M, p, q] gives [K, M, p, q], F32
-   * or, for an I32 a, I32. An index that is not 0 to N - 1 is refused when the graph is computed.
+   * or, for an I32 a, I32. An index of an input that is not 0 to N - 1 is refused when the graph is
+   * computed; where a node computes such an index, ggml ends the process.
    *
    * @param a F32, F16, BF16, I32 or quantised
    */
@@ -234,8 +235,8 @@ public sealed interface ShapeOps permits Context {
 
   /**
    * Writes rows into a by their indices: rows [K, M, p, q] of b go to a [K, N, p, q] at ids I64 or
-   * I32 [M, a divisor of p, a divisor of q]. The result looks at a. An index that is not 0 to N - 1
-   * is refused when the graph is computed.
+   * I32 [M, a divisor of p, a divisor of q]. The result looks at a. Indices are refused as in
+   * {@link #getRows}.
    *
    * @param a F32, F16, BF16 or quantised
    * @param b F32

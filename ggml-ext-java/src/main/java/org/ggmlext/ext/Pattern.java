@@ -54,7 +54,12 @@ public final class Pattern implements Matcher {
     this.parts = List.copyOf(parts);
   }
 
-  /** A pattern of one node: ggml's name of an operation, or an operator's name. */
+  /**
+   * A pattern of one node.
+   *
+   * @param op ggml's name of an operation, or an operator's name; for activations {@code UNARY} or
+   *     {@code GLU}, and a condition on {@link NodeInfo#function}
+   */
   public static Pattern start(String op) {
     return new Pattern(List.of(part(op)));
   }
@@ -63,7 +68,11 @@ public final class Pattern implements Matcher {
     return new Part(Objects.requireNonNull(op, "op"), List.of(), List.of());
   }
 
-  /** The next node; one of its sources is the output of the one before it. */
+  /**
+   * The next node; one of its sources is the output of the one before it.
+   *
+   * @param op as in {@link #start}
+   */
   public Pattern then(String op) {
     List<Part> longer = new ArrayList<>(parts);
     longer.add(part(op));
@@ -143,7 +152,11 @@ public final class Pattern implements Matcher {
       NodeInfo node = nodes.get(i);
       Part part = parts.get(i);
       if (!node.op().equals(part.op())) {
-        return Match.none();
+        return part.op().equals(node.function())
+            ? Match.none(
+                "\"%s\" is a function of %s: expect that, and the function in where()"
+                    .formatted(part.op(), node.op()))
+            : Match.none();
       }
       int chained = i == 0 ? 0 : sourceOf(node, nodes.get(i - 1).dst());
       if (chained < 0) {

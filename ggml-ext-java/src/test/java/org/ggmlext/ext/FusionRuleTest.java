@@ -2,6 +2,7 @@ package org.ggmlext.ext;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.tuple;
 
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.UnaryOperator;
@@ -86,6 +87,29 @@ class FusionRuleTest {
     assertThatThrownBy(() -> MUL_ADD.then("ADD").captureOther("a"))
         .isInstanceOf(IllegalArgumentException.class)
         .hasMessage(message);
+  }
+
+  @Test
+  @DisplayName("FUSE-1, JAVA-7: a function in an operation's place is told from another operation")
+  void functionForAnOperation() {
+    String name = Workbench.unique("test.mul_silu");
+    bench.register(
+        FusionRule.builder(name, Pattern.start("MUL").then("SILU")).rows((task, first, end) -> {}));
+    Tensor product = bench.nodes.mul(in(1, 2), in(3, 4));
+    assertThat(bench.compute(bench.nodes.silu(product))).hasSize(2);
+    assertThat(bench.ext.plans(bench.backend).getFirst().refusals())
+        .extracting(Plan.Refusal::kernel, Plan.Refusal::reason)
+        .contains(
+            tuple(
+                name, "\"SILU\" is a function of UNARY: expect that, and the function in where()"));
+    assertThatThrownBy(
+            () ->
+                bench.register(
+                    FusionRule.builder(name + "2", Pattern.start("SILU").then("MUL"))
+                        .rows((task, first, end) -> {})))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageContaining("\"SILU\" is neither an operation of this ggml nor")
+        .hasMessageContaining("activations are functions of UNARY");
   }
 
   @Test
