@@ -140,6 +140,7 @@ int32_t graph_compute(ggml_backend * backend, ggml_cgraph * graph) {
             return fail(GGML_EXT_STATUS_IN_USE, "backend %s is computing: a kernel does not compute on its own backend, nor do two threads on one",
                            attached->device->ggml->fn.ggml_backend_name(backend));
         }
+        p->leaf_is_there = graph == p->allocated_with;
         plans.refresh(*p);
         if (p->error != GGML_EXT_STATUS_SUCCESS) { // of a single kernel's prepare, where a group was split
             return plans.check(*p);

@@ -174,7 +174,8 @@ void backend_plans::plan_before_allocation(ggml_cgraph * graph) {
         stats.planned.fetch_add(1, std::memory_order_relaxed);
         remember(p);
     }
-    p->verified_uid = 0;
+    p->verified_uid   = 0;
+    p->allocated_with = graph;
     p->addresses.clear();
     if (!stale) {
         inject(*p);

@@ -112,6 +112,8 @@ struct plan {
     size_t        leaf_size      = 0;      // the largest request of any shape of this graph so far
     bool          leaf_holds_it  = true;   // ggml's allocator gives the workspace; false: it may not have that much, the backend tries
     ggml_tensor * leaf           = nullptr;     // in ggml's allocator; not owned (see leaf_pool); NULL: none
+    const void *  allocated_with = nullptr;     // the graph that the leaf's memory came with; others that fit may outlive that memory
+    bool          leaf_is_there  = false;       // whether it is that graph that is computed now
     bool          injected       = false;   // the graph carries added sources now
     uint64_t      verified_uid   = 0;   // ggml's id of the allocated graph that was found to be the planned one
 

@@ -383,10 +383,10 @@ class FailureTest {
     assertThat(log.lines().filter(line -> line.contains(name))).hasSizeBetween(2, 12);
   }
 
-  @ParameterizedTest(name = "{0}")
   @Test
   @DisplayName(
-      "KERNEL-2: a supports that says yes once and then no, or throws, ends the compute, not the process")
+      "KERNEL-2: a supports that says yes once and then no, or throws, ends the compute, not the"
+          + " process")
   void takesItsWordBack() {
     for (boolean throwing : List.of(false, true)) {
       AtomicBoolean asked = new AtomicBoolean();
@@ -406,7 +406,8 @@ class FailureTest {
                     return Support.when(first, "asked twice");
                   })
               .run(task -> {}));
-      Tensor y = operator.create(bench.nodes, new NoAttributes(), bench.input(Workbench.values(8), 8));
+      Tensor y =
+          operator.create(bench.nodes, new NoAttributes(), bench.input(Workbench.values(8), 8));
       Graph graph = bench.graph(bench.nodes.add(y, y));
       assertThatThrownBy(() -> bench.scheduler.compute(graph))
           .isInstanceOf(GgmlException.class)
@@ -415,6 +416,7 @@ class FailureTest {
     }
   }
 
+  @ParameterizedTest(name = "{0}")
   @MethodSource("throwables")
   @DisplayName("JAVA-4: a destroy that throws is survived")
   void destroy(Supplier<Throwable> supplier) {

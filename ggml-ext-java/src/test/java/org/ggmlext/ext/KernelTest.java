@@ -12,6 +12,8 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import org.ggmlext.GgmlException;
+import org.ggmlext.Graph;
+import org.ggmlext.Scheduler;
 import org.ggmlext.Tensor;
 import org.ggmlext.Type;
 import org.jspecify.annotations.Nullable;
@@ -363,5 +365,33 @@ class KernelTest {
                 }));
     Tensor input = bench.input(Workbench.values(10), 10);
     assertThat(bench.compute(bench.nodes.mul(input, input))).containsOnly(0);
+  }
+
+  @Test
+  @DisplayName(
+      "KERNEL-4: a graph that is computed directly uses no scratch memory of a closed scheduler")
+  void scratchOfAClosedScheduler() {
+    bench.register(
+        Kernel.builder(Workbench.unique("test.sqr.scratch"), "SQR")
+            .prepare(context -> Prepared.NOTHING.withWorkspace(1 << 20).withMaxTasks(1))
+            .run(
+                task -> {
+                  task.workspace().fill((byte) 1);
+                  float v = task.src(0).getFloat(0, 0, 0, 0);
+                  task.dst().setFloat(0, 0, 0, 0, v * v);
+                }));
+    Tensor node = bench.input(new float[] {1}, 1);
+    for (int i = 0; i < 8; i++) {
+      node = bench.nodes.sqr(node);
+    }
+    Graph graph = bench.graph(node);
+    try (Scheduler scheduler = Scheduler.of(bench.backend)) {
+      scheduler.compute(graph);
+      assertThat(scheduler.bufferSize(bench.backend)).isGreaterThan(1 << 20);
+    }
+    bench.nodes.allocate(bench.cpu);
+    bench.backend.compute(graph);
+    assertThat(node.getFloats()).containsExactly(1);
+    assertThat(bench.ext.stats(bench.backend).workspaceBytes()).isGreaterThanOrEqualTo(1 << 20);
   }
 }
