@@ -7,8 +7,8 @@
 //
 // A copy is checked before each use, so that a weight that was set anew, trained or freed is not taken for the old one: a print of
 // 64 bytes of each row, at alternating places that reach every column (more of each row where there are few), or of the whole weight
-// where that is small. Single elements of a large weight may change unseen: who writes some reports it (ggml_ext_weights_changed),
-// or marks the weight as an input (ggml_set_input): inputs are never packed.
+// where that is small. Single elements of a large weight may change unseen: who writes some reports it (ggml_ext_weights_changed; the
+// layer itself does for nodes of graphs), or marks the weight as an input (ggml_set_input): inputs are never packed.
 
 #include "node.h"
 

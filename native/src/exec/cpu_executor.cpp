@@ -4,8 +4,11 @@
 
 #include "exec/cpu_executor.h"
 
+#include "exec/runtime.h"
+#include "plan/effects.h"
 #include "support/status.h"
 
+#include <algorithm>
 #include <cstring>
 
 #if defined(__SANITIZE_THREAD__)
@@ -67,12 +70,36 @@ void run_task(ggml_tensor * /* dst */, int ith, int nth, void * userdata) {
     }
 }
 
+void report_write(ggml_tensor * dst, int ith, int /* nth */, void * /* userdata */) {
+    if (ith == 0) {
+        runtime::get().changes().add_where_kept(dst->data, runtime::get().ggml().fn.ggml_nbytes(dst));
+    }
+}
+
 void set_custom(ggml_tensor & proxy, int32_t op_custom, custom_function function, int n_tasks, void * userdata) {
     const int32_t tasks = n_tasks > 0 ? n_tasks : -1; // GGML_N_TASKS_MAX
     proxy.op            = op_custom;
     std::memset(proxy.src, 0, sizeof(proxy.src));
     std::memset(proxy.op_params, 0, sizeof(proxy.op_params));
     set_custom_params(proxy, function, tasks, userdata);
+}
+
+// By node: does it write a leaf that a step reads, so that a kernel may keep a copy of it? Empty where none does.
+std::vector<bool> writes_to_report(const plan::plan & p) {
+    std::vector<bool> found;
+    for (const int i : p.writes) {
+        const ggml_tensor * leaf  = plan::owner(p.nodes[i]);
+        const auto          reads = [&](const std::unique_ptr<plan::step> & s) {
+            return std::any_of(p.nodes.begin() + s->first, p.nodes.begin() + s->first + s->count, [leaf](const ggml_tensor * node) {
+                return std::find(node->src, node->src + GGML_EXT_MAX_SRC, leaf) != node->src + GGML_EXT_MAX_SRC;
+            });
+        };
+        if (std::any_of(p.steps.begin(), p.steps.end(), reads)) {
+            found.resize(p.nodes.size());
+            found[i] = true;
+        }
+    }
+    return found;
 }
 
 struct segment {
@@ -95,30 +122,48 @@ struct cpu_executor::program {
 cpu_executor::cpu_executor(const abi::ggml & g, ggml_backend * backend) : g_(g), own_(g, backend) {}
 
 std::shared_ptr<cpu_executor::program> cpu_executor::build(plan::plan & p) const {
-    auto    program = std::make_shared<cpu_executor::program>();
-    segment open;
-    int     next = 0;
+    auto       program   = std::make_shared<cpu_executor::program>();
+    const auto add_proxy = [&](ggml_tensor * output, custom_function function, int n_tasks, void * userdata) {
+        program->proxies.push_back(*output);
+        set_custom(program->proxies.back(), g_.op.custom, function, n_tasks, userdata);
+        program->nodes.push_back(&program->proxies.back());
+        program->outputs.push_back(output);
+    };
+    const std::vector<bool> reported = writes_to_report(p);
+    segment                 open;
+    int                     next     = 0;
+    const auto              add_next = [&](bool native) {
+        if (native) {
+            program->nodes.push_back(p.nodes[next]);
+        }
+        if (!reported.empty() && reported[next]) {
+            add_proxy(p.nodes[next], report_write, 1, nullptr);
+        }
+        ++next;
+    };
     for (const auto & s : p.steps) {
-        program->nodes.insert(program->nodes.end(), p.nodes.begin() + next, p.nodes.begin() + s->first);
-        next = s->first + s->count;
+        while (next < s->first) {
+            add_next(true);
+        }
         if (s->k->desc.execute != nullptr) {
             open.end   = static_cast<int>(program->nodes.size());
             open.whole = s.get();
             program->segments.push_back(open);
             open       = segment{};
             open.begin = static_cast<int>(program->nodes.size());
-            continue;
+        } else {
+            for (int phase = 0; phase < s->prepared.n_phases; ++phase) {
+                program->tasks.push_back({s.get(), &program->f, phase, phase == s->prepared.n_phases - 1, nullptr});
+                add_proxy(s->output(p.nodes.data()), run_task, s->prepared.n_tasks, &program->tasks.back());
+            }
         }
-        ggml_tensor * output = p.nodes[next - 1];
-        for (int phase = 0; phase < s->prepared.n_phases; ++phase) {
-            program->tasks.push_back({s.get(), &program->f, phase, phase == s->prepared.n_phases - 1, nullptr});
-            program->proxies.push_back(*output);
-            set_custom(program->proxies.back(), g_.op.custom, run_task, s->prepared.n_tasks, &program->tasks.back());
-            program->nodes.push_back(&program->proxies.back());
-            program->outputs.push_back(output);
+        while (next < s->first + s->count) {
+            add_next(false);
         }
     }
-    program->nodes.insert(program->nodes.end(), p.nodes.begin() + next, p.nodes.end());
+    while (next < static_cast<int>(p.nodes.size())) {
+        add_next(true);
+    }
     open.end = static_cast<int>(program->nodes.size());
     program->segments.push_back(open);
     for (size_t i = 1; i < program->tasks.size(); ++i) {

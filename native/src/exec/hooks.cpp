@@ -34,6 +34,26 @@ private:
     const bool         alone_;
 };
 
+// At its end the leaves that the graph has written are reported to kernels that keep copies of weights, for later graphs.
+class writing_scope {
+public:
+    explicit writing_scope(const plan::plan * p) : p_(p) {}
+    ~writing_scope() {
+        if (p_ == nullptr) {
+            return;
+        }
+        for (const int i : p_->writes) {
+            const ggml_tensor * node = p_->nodes[static_cast<size_t>(i)];
+            runtime::get().changes().add_where_kept(node->data, runtime::get().ggml().fn.ggml_nbytes(node));
+        }
+    }
+    writing_scope(const writing_scope &)             = delete;
+    writing_scope & operator=(const writing_scope &) = delete;
+
+private:
+    const plan::plan * p_;
+};
+
 int32_t compute_natively(attached_backend & backend, ggml_cgraph * graph) {
     const uint64_t before = marker_failures();
     const int32_t  status = backend.native_graph_compute(backend.backend, graph);
@@ -122,8 +142,9 @@ int32_t graph_compute(ggml_backend * backend, ggml_cgraph * graph) {
     int32_t    result   = GGML_COMPUTE_FAILED;
     const int  status   = guarded([&]() -> int {
         set_last_error(""); // a refusal of an earlier query is not this compute's
-        const bool     nothing = attached->device->kernels.empty() && !plan::leaf_pool::get().ever_used();
-        plan::plan_ptr p       = nothing ? nullptr : plans.plan_for_compute(graph);
+        const bool          nothing = attached->device->kernels.empty() && !plan::leaf_pool::get().ever_used();
+        plan::plan_ptr      p       = nothing ? nullptr : plans.plan_for_compute(graph);
+        const writing_scope writing(p.get());
         if (p == nullptr || attached->reference.load(std::memory_order_relaxed)) {
             result = compute_natively(*attached, graph);
             return GGML_EXT_STATUS_SUCCESS;

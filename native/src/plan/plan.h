@@ -103,6 +103,7 @@ struct plan {
     std::vector<label>                 labels; // of `nodes`
     std::unique_ptr<char[]>            names;  // of `nodes`, each with its NUL
     std::vector<injection>             injections;
+    std::vector<int>                   writes; // nodes that write the storage of a leaf, of which kernels may keep a copy
     int                                error = GGML_EXT_STATUS_SUCCESS; // of a failed callback, or a missing kernel; computing it fails
     std::string                        error_message;
     bool                               of_callback = false; // the error: told once, then what failed is asked again

@@ -56,6 +56,7 @@ public:
             }
         }
         describe_nodes();
+        note_writes();
         ggml_ext_graph view(index_, false);
         const bool     rules = fuse && !kernels_.rules.empty();
         for (int i = 0; i < index_.n_nodes();) {
@@ -84,6 +85,15 @@ private:
             std::memcpy(name, node->name, NAME); // all of it, a constant size, is faster than what is used
             name += strnlen(name, NAME);
             *name++ = '\0';
+        }
+    }
+
+    void note_writes() {
+        for (int i = 0; device_.is_cpu && i < index_.n_nodes(); ++i) {
+            const ggml_tensor * node = index_.node(i);
+            if (node->view_src != nullptr && index_.ops().effect_of(node) != effect::none && owner(node)->op == g_.op.none) {
+                p_->writes.push_back(i);
+            }
         }
     }
 

@@ -346,3 +346,70 @@ TEST_CASE("CACHE-1: a single element of a large weight may change where it is re
         CHECK(p.error() < 1e-6);
     }
 }
+
+TEST_CASE("CACHE-1: a column that a node of a graph writes into a weight is seen: before the product, behind it, between two, in another graph") {
+    kernel_library library;
+    const int64_t  K = 4096, N = 128, M = 8, column = 77; // more columns than the samples of a part's rows reach
+    enum place {
+        before,
+        behind,
+        between,
+        elsewhere
+    };
+    for (const bool direct : {false, true}) {
+        for (const place at : {before, behind, between, elsewhere}) {
+            CAPTURE(direct);
+            CAPTURE(static_cast<int>(at));
+            model         b(2, direct), other(1, true);
+            ggml_tensor * w      = b.weight(F32, {K, N});
+            ggml_tensor * x      = b.typed_input(F32, {K, M});
+            const auto    writer = [&](model & of) {
+                ggml_tensor * values = of.typed_input(F32, {1, N});
+                ggml_tensor * write  = of.g.ggml_cpy(of.ctx, values, of.g.ggml_view_2d(of.ctx, w, 1, N, w->nb[1], column * sizeof(float)));
+                of.g.base.ggml_build_forward_expand(of.graph, write);
+                return values;
+            };
+            std::vector<ggml_tensor *> y;
+            const auto                 product = [&] {
+                y.push_back(b.g.base.ggml_mul_mat(b.ctx, w, x));
+                b.expand(y.back());
+            };
+            ggml_tensor * values = at == before ? writer(b) : nullptr;
+            product();
+            values = at == behind || at == between ? writer(b) : values;
+            if (at == between) {
+                product();
+            }
+            b.allocate();
+            if (at == elsewhere) {
+                values = writer(other);
+                other.allocate();
+            }
+            std::vector<float> wv = random_floats(static_cast<size_t>(K * N), 31);
+            b.put(w, wv);
+            for (uint32_t round = 0; round < 3; ++round) {
+                CAPTURE(round);
+                const auto xv = random_floats(static_cast<size_t>(K * M), 32), vv = random_floats(static_cast<size_t>(N), 33 + round);
+                const auto written = [&] {
+                    std::vector<float> after = wv;
+                    for (int64_t n = 0; n < N; ++n) {
+                        after[static_cast<size_t>(n * K + column)] = vv[static_cast<size_t>(n)];
+                    }
+                    return after;
+                }();
+                b.put(x, xv);
+                other.put(values, vv);
+                REQUIRE(b.compute() == 0);
+                CHECK(worst_error(at == before ? written : wv, xv, b.get(y[0]), K, N) < 3e-7);
+                if (at == between) {
+                    CHECK(worst_error(written, xv, b.get(y[1]), K, N) < 3e-7);
+                }
+                if (at == elsewhere) {
+                    REQUIRE(other.compute() == 0);
+                }
+                wv = written;
+            }
+            CHECK(b.kernels() == (at == between ? "cpu.mul_mat_f32,cpu.mul_mat_f32" : "cpu.mul_mat_f32"));
+        }
+    }
+}
