@@ -35,6 +35,9 @@ int32_t supports(const ggml_ext_node * node, void * /* user_data */) {
     if (param_f32(*node, 2) != 0 || source(*node, 4) != nullptr) {
         return refuse("sinks and the bound of the scores (softcap %g) are ggml's own", static_cast<double>(param_f32(*node, 2)));
     }
+    if (!(param_f32(*node, 1) >= 0)) {
+        return refuse("max_bias is %g, which ggml takes for 0", static_cast<double>(param_f32(*node, 1)));
+    }
     if (mask != nullptr && (mask->type != TYPE_F16 || !contiguous(*mask) || mask->ne[0] != k->ne[1] || mask->ne[1] < q->ne[1])) {
         return refuse("the mask is not contiguous F16 of %lld keys for each query", static_cast<long long>(k->ne[1]));
     }

@@ -181,21 +181,35 @@ TEST_CASE("KERNEL-1: FLASH_ATTN_EXT in F32 and F16, with masks, shared heads, ba
     }
 }
 
-TEST_CASE("KERNEL-1: FLASH_ATTN_EXT with few queries, a softcap or sinks stays ggml's, with the reason") {
+TEST_CASE("KERNEL-1: FLASH_ATTN_EXT with few queries, a softcap, sinks or a max_bias below 0 stays ggml's, with the reason") {
     kernel_library library;
     struct refused {
         problem      p;
         const char * reason;
     };
     problem few{3, 64, 32, 32, 2, 2, 1}, few_f16{7, 64, 32, 32, 2, 2, 1, F16}, capped{16, 64, 32, 32, 2, 2, 1}, sinking = capped;
-    capped.softcap = 5;
-    sinking.sinks  = true;
-    for (const refused & r : {refused{few, "3 queries"}, refused{few_f16, "7 queries"}, refused{capped, "softcap 5"}, refused{sinking, "sinks"}}) {
+    problem negative{16, 64, 32, 32, 2, 2, 1, F32, true}, not_a_number = negative;
+    capped.softcap        = 5;
+    sinking.sinks         = true;
+    negative.max_bias     = -1;
+    not_a_number.max_bias = NAN;
+    for (const refused & r : {refused{few, "3 queries"}, refused{few_f16, "7 queries"}, refused{capped, "softcap 5"}, refused{sinking, "sinks"},
+                              refused{negative, "max_bias is -1"}, refused{not_a_number, "max_bias is nan"}}) {
         CAPTURE(r.reason);
         model           b;
         const attention a(b, r.p);
         REQUIRE(b.compute() == 0);
         CHECK(b.kernels() == "");
         CHECK(b.refusals().find(r.reason) != std::string::npos);
+        if (r.p.mask) { // without a slope
+            attention unbiased  = a;
+            unbiased.p.max_bias = 0;
+            const auto y        = b.get(a.y);
+            const auto e        = unbiased.exact();
+            for (size_t i = 0; i < y.size(); ++i) {
+                CAPTURE(i);
+                REQUIRE(std::fabs(y[i] - e[i]) <= 1e-4 * (1 + std::fabs(e[i])));
+            }
+        }
     }
 }
