@@ -66,6 +66,12 @@ inline vf from_bits(vi v) {
     return reinterpret_cast<vf &>(v);
 }
 
+// Where a sum may leave int32: that of signed lanes must not.
+inline vi wrapping_add(vi a, vi b) {
+    typedef uint32_t vu __attribute__((vector_size(sizeof(vi))));
+    return vi(vu(a) + vu(b));
+}
+
 // The first n lanes, the others zero.
 inline vf load_n(const float * p, int n) {
     vf v = {};

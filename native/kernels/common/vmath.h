@@ -32,7 +32,7 @@ inline vf exp_not_positive(vf hi, vf lo) {
     const float magic = 12582912.0f; // 1.5 * 2^23: the low bits of a sum with it are the other number, rounded
     const vf    x     = hi + lo;
     const vf    n     = fma(x, set1(1.44269504f), set1(magic));
-    const vi    e     = bits(exp_remainder(hi, lo, n - magic)) + (bits(n) << 23);
+    const vi    e     = wrapping_add(bits(exp_remainder(hi, lo, n - magic)), bits(n) << 23); // without meaning below exp(-87)
     return x >= -87.0f ? from_bits(e) : max(vf{}, x); // in this order of operands NaN stays
 }
 

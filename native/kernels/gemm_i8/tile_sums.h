@@ -17,12 +17,6 @@ struct factors {
     int64_t        next_step; // and how much of it with each group
 };
 
-// Sums of unsigned x leave int32 until their starting value is added.
-inline vi wrapping_add(vi a, vi b) {
-    typedef uint32_t vu __attribute__((vector_size(sizeof(vi))));
-    return vi(vu(a) + vu(b));
-}
-
 // The sums of a tile that is narrower than NR, added to what earlier blocks of K left.
 __attribute__((noinline)) void store_ragged(const output & out, const vi (*sums)[2], int rows) {
     for (int r = 0; r < rows; r++) {
@@ -50,7 +44,7 @@ template <int MR> inline __attribute__((always_inline)) void pin(vi (&sums)[MR][
 #endif
 }
 
-// The sums of all U into the first.
+// The sums of all U into the first. Those of unsigned x leave int32 until their starting value is added.
 template <int U, int MR> inline __attribute__((always_inline)) void join_sums(vi (&sums)[U][MR][2]) {
     for (int u = 1; u < U; u++) {
 #pragma GCC unroll 16

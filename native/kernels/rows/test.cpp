@@ -122,6 +122,28 @@ TEST_CASE("softmax with scale and mask equals the double definition for every ta
     }
 }
 
+TEST_CASE("softmax: scores however far below the largest give what the double definition gives, or zero") {
+    const int64_t      rows = 3000, n = 9;
+    std::vector<float> x(static_cast<size_t>(rows * n)), dst(x.size());
+    for (int64_t m = 0; m < rows; m++) {
+        for (int64_t i = 0; i < n; i++) {
+            x[static_cast<size_t>(m * n + i)] = i == 4 ? 3.0f : 3.0f - static_cast<float>(m) * 0.5f - static_cast<float>(i);
+        }
+    }
+    const ggml_ext_cpu_softmax_args args = {rows, n, x.data(), n * 4, nullptr, 0, 1, 1.0f, dst.data(), n * 4};
+    REQUIRE(ggml_ext_cpu_softmax(&args, 0, 1) == GGML_EXT_CPU_OK);
+    int64_t bad = 0;
+    for (int64_t m = 0; m < rows; m++) {
+        const auto row      = x.begin() + m * n;
+        const auto expected = reference::softmax(std::vector<double>(row, row + n));
+        for (int64_t i = 0; i < n; i++) {
+            const double e = expected[static_cast<size_t>(i)];
+            bad += !(std::fabs(dst[static_cast<size_t>(m * n + i)] - e) <= 3e-6 * e + 2e-38);
+        }
+    }
+    CHECK(bad == 0);
+}
+
 TEST_CASE("softmax: masked positions are exactly zero, a wholly masked row or a NaN gives NaN") {
     const float              inf = INFINITY;
     const std::vector<float> x   = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
