@@ -1582,6 +1582,65 @@ public class ggml_ext_h extends ggml_shared {
         }
     }
 
+    private static class ggml_ext_hold_answers {
+        public static final FunctionDescriptor DESC = FunctionDescriptor.ofVoid(
+            ggml_ext_h.C_BOOL
+        );
+
+        public static final MemorySegment ADDR = SYMBOL_LOOKUP.findOrThrow("ggml_ext_hold_answers");
+
+        public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
+    }
+
+    /**
+     * Function descriptor for:
+     * {@snippet lang=c :
+     * void ggml_ext_hold_answers(_Bool hold)
+     * }
+     */
+    public static FunctionDescriptor ggml_ext_hold_answers$descriptor() {
+        return ggml_ext_hold_answers.DESC;
+    }
+
+    /**
+     * Downcall method handle for:
+     * {@snippet lang=c :
+     * void ggml_ext_hold_answers(_Bool hold)
+     * }
+     */
+    public static MethodHandle ggml_ext_hold_answers$handle() {
+        return ggml_ext_hold_answers.HANDLE;
+    }
+
+    /**
+     * Address for:
+     * {@snippet lang=c :
+     * void ggml_ext_hold_answers(_Bool hold)
+     * }
+     */
+    public static MemorySegment ggml_ext_hold_answers$address() {
+        return ggml_ext_hold_answers.ADDR;
+    }
+
+    /**
+     * {@snippet lang=c :
+     * void ggml_ext_hold_answers(_Bool hold)
+     * }
+     */
+    public static void ggml_ext_hold_answers(boolean hold) {
+        var mh$ = ggml_ext_hold_answers.HANDLE;
+        try {
+            if (TRACE_DOWNCALLS) {
+                traceDowncall("ggml_ext_hold_answers", hold);
+            }
+            mh$.invokeExact(hold);
+        } catch (Error | RuntimeException ex) {
+           throw ex;
+        } catch (Throwable ex$) {
+           throw new AssertionError("should not reach here", ex$);
+        }
+    }
+
     private static class ggml_ext_dev_supports_native_op {
         public static final FunctionDescriptor DESC = FunctionDescriptor.of(
             ggml_ext_h.C_BOOL,
