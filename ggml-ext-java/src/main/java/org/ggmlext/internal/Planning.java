@@ -29,9 +29,12 @@ public final class Planning {
     LOCK.readLock().lock();
     try {
       held.accept(true);
-      return planning.getAsBoolean();
+      try {
+        return planning.getAsBoolean();
+      } finally {
+        held.accept(false);
+      }
     } finally {
-      held.accept(false);
       LOCK.readLock().unlock();
     }
   }
