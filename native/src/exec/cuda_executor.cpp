@@ -108,8 +108,7 @@ cuda_executor::plan_state & cuda_executor::state_of(plan::plan & p) {
 
 bool cuda_executor::needs_own_workspace(const plan::plan & p) {
     return std::any_of(p.steps.begin(), p.steps.end(), [&](const std::unique_ptr<plan::step> & s) {
-        return s->prepared.workspace_size != 0 &&
-               !(p.leaf_is_there && s->workspace_in_leaf && p.leaf != nullptr && p.leaf->data != nullptr);
+        return s->prepared.workspace_size != 0 && p.leaf_data(*s) == nullptr;
     });
 }
 

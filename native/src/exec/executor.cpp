@@ -126,7 +126,7 @@ int assign_workspace(plan::plan & p, own_workspace & own) {
         if (s->prepared.workspace_size == 0) {
             continue;
         }
-        void * base = p.leaf_is_there && s->workspace_in_leaf && p.leaf != nullptr ? p.leaf->data : nullptr;
+        void * base = p.leaf_data(*s);
         if (base == nullptr && p.workspace_size <= PTRDIFF_MAX) {
             base = own.get(p.workspace_size + plan::WORKSPACE_ALIGNMENT);
         }

@@ -75,10 +75,8 @@ __attribute__((noinline)) bool supports_with_kernels(attached_device & attached,
     if (attached.kernels.empty() || plan::being_selected(attached, op)) {
         return attached.native_supports(op);
     }
-    if (plan::held_answers::holds()) {
-        if (const bool * first = plan::held_answers::find(attached, op)) {
-            return *first;
-        }
+    if (const bool * first = plan::held_answers::find(attached, op)) {
+        return *first;
     }
     bool      answer = false;
     const int status = guarded([&]() -> int {
@@ -87,9 +85,7 @@ __attribute__((noinline)) bool supports_with_kernels(attached_device & attached,
         // without the graph's layout nothing is planned: only the marker runs, and it serves operators on CPU devices
         const bool runs = attached.ggml->has_cgraph || (attached.is_cpu && operator_of(*attached.ggml, op) != nullptr);
         answer          = found.k == nullptr ? found.native : runs || attached.native_supports(op);
-        if (plan::held_answers::holds()) {
-            plan::held_answers::keep(attached, op, answer);
-        }
+        plan::held_answers::keep(attached, op, answer);
         return GGML_EXT_STATUS_SUCCESS;
     });
     return status == GGML_EXT_STATUS_SUCCESS ? answer : attached.native_supports(op);

@@ -115,8 +115,11 @@ struct plan {
     ggml_tensor * leaf           = nullptr;     // in ggml's allocator; not owned (see leaf_pool); NULL: none
     const void *  allocated_with = nullptr;     // the graph that the leaf's memory came with; others that fit may outlive that memory
     bool          leaf_is_there  = false;       // whether it is that graph that is computed now
-    bool          injected       = false;   // the graph carries added sources now
-    uint64_t      verified_uid   = 0;   // ggml's id of the allocated graph that was found to be the planned one
+    // where a step's workspace lies in ggml's allocator; NULL: it does not
+    void * leaf_data(const step & s) const { return leaf_is_there && s.workspace_in_leaf && leaf != nullptr ? leaf->data : nullptr; }
+
+    bool     injected     = false;   // the graph carries added sources now
+    uint64_t verified_uid = 0;   // ggml's id of the allocated graph that was found to be the planned one
 
     std::vector<address> addresses; // of all tensors of all steps, as their views have them; empty: to be refreshed
     uint64_t             addresses_version = 0; // counts refreshments that found others

@@ -143,7 +143,7 @@ private:
         }
         // Computed natively, an operation that only a kernel can do would end the process. Not by the device's answer alone: a program may
         // place nodes on a device that computes them and does not say so.
-        const bool * held    = held_answers::holds() ? held_answers::find(device_, node) : nullptr;
+        const bool * held    = held_answers::find(device_, node);
         const bool   was_yes = held != nullptr && *held;
         if ((op != nullptr || ((chosen.switched_off || was_yes) && !chosen.native)) && p_->error == GGML_EXT_STATUS_SUCCESS) {
             p_->error         = GGML_EXT_STATUS_UNSUPPORTED;

@@ -79,12 +79,17 @@ void held_answers::hold(bool more) {
 }
 
 const bool * held_answers::find(const attached_device & device, const ggml_tensor * node) {
+    if (depth == 0) {
+        return nullptr;
+    }
     const auto found = answers.find({&device, node});
     return found == answers.end() ? nullptr : &found->second;
 }
 
 void held_answers::keep(const attached_device & device, const ggml_tensor * node, bool answer) {
-    answers.emplace(key{&device, node}, answer);
+    if (depth > 0) {
+        answers.emplace(key{&device, node}, answer);
+    }
 }
 
 bool has_opaque_source(const attached_device & device, const ggml_tensor * node) {

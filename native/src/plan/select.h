@@ -26,8 +26,7 @@ bool being_selected(const attached_device & device, const ggml_tensor * node);
 class held_answers {
 public:
     static void hold(bool more); // nests
-    static bool holds() { return depth > 0; }
-    // the first answer, NULL before there is one
+    // the first answer, NULL before there is one, and where none is held
     static const bool * find(const attached_device & device, const ggml_tensor * node);
     static void         keep(const attached_device & device, const ggml_tensor * node, bool answer);
 
